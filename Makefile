@@ -47,7 +47,7 @@ help:
 	@echo "make bench         performance of hpcbench itself, and all of the following; run nothing else at the same time"
 	@echo "make bench-scale         500 cases on 64 virtual nodes, compared with SbatchMan (ten minutes)"
 	@echo "make bench-sampling      medians compared with torch.utils.benchmark (three minutes)"
-	@echo "make bench-operators     sum of operators compared with whole networks, medians with torch's (five minutes)"
+	@echo "make bench-operators     operators compared with whole networks, torch's medians and loops (seven minutes)"
 	@echo "make bench-comparing     error rates of verdicts and CIs (simulated, three minutes)"
 	@echo "make bench-threads       per-layer threads on simulated nodes of 64 cores (half a minute)"
 	@echo "make bench-interference  detection of interference, and false alarms (half an hour)"
@@ -139,7 +139,7 @@ bench-scale: $(VENV)/.dev
 bench-sampling: $(VENV)/.dev $(VENV)/.torch
 	$(BIN)/python benchmarks/sampling.py
 
-bench-operators: $(VENV)/.dev $(VENV)/.torch
+bench-operators: $(VENV)/.dev $(VENV)/.torch environments
 	$(BIN)/python benchmarks/operators.py
 
 bench-interference: $(VENV)/.dev $(VENV)/.torch

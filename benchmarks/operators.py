@@ -1,8 +1,9 @@
-"""The accuracy of the operator profiler: `make bench-operators`, five minutes; run nothing else at the same time.
+"""The accuracy of the operator profiler: `make bench-operators`, seven minutes; run nothing else at the same time.
 
 - The sum of the operators of a step, as a profile times them, is compared with whole steps, which alternate with timed
   ones. The networks are those of configs/experiments/profile.yaml. What is missing is framework overhead.
 - Medians of operators alone are compared with those of torch.utils.benchmark.
+- Medians of `task: operator` are compared with those of hand-written loops, in three frameworks (hand_written.py).
 
 It prints a row per network and operator, and exits with 1 if one is outside the limits.
 """
@@ -11,11 +12,13 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
+import hand_written
 import torch
+from ratios import Limits, row
 from torch.utils.benchmark import Timer
 
 from hpcbench.config.experiment import load_experiment
@@ -44,28 +47,7 @@ BLOCKS_S = (3e-4, 1e-3, 3e-3)
 SETTINGS = Settings(precision=1e-9, min_measurements=7, min_time_s=SECONDS, max_time_s=SECONDS, max_warmup_s=0.02)
 
 
-class Limits(NamedTuple):
-    """The range in which the median of the ratios must lie."""
-
-    low: float
-    high: float
-
-    def __str__(self) -> str:
-        return f"{self.low:.2f} to {self.high:.2f}"
-
-
 INFERENCE, ALONE = Limits(0.9, 1.1), Limits(0.98, 1.02)
-
-
-def row(name: str, ratios: Sequence[float], limits: Limits | None = None) -> bool:
-    """Print the median of ratios and their range without the lowest and highest 5 %; return whether it is in limits."""
-    middle, ordered = statistics.median(ratios), sorted(ratios)
-    cut = len(ordered) // 20
-    spread = f"({ordered[cut]:.3f} to {ordered[-1 - cut]:.3f}, n = {len(ordered)})"
-    is_good = not limits or limits.low <= middle <= limits.high
-    goal = "" if not limits else f"   goal: {limits}" + ("" if is_good else "   MISSED")
-    print(f"{name:<44} {middle:>8.3f} x   {spread:<28}{goal}".rstrip(), flush=True)
-    return is_good
 
 
 def networks() -> Iterator[bool]:
@@ -180,6 +162,8 @@ def main() -> None:
     results = [*networks()]
     print("median of an operator alone over that of torch.utils.benchmark")
     results += operators()
+    print("median of `task: operator` over that of a hand-written loop of the same framework")
+    results += hand_written.compared()
     raise SystemExit(0 if all(results) else 1)
 
 

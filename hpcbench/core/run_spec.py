@@ -27,6 +27,7 @@ class PlannedRun(NamedTuple):
     measure: Dict[str, Any]
     size: Optional[Dict[str, Any]] = None  # `group` and `values`: see oom_pruning.py
     is_first: bool = False  # the first run of its workload: see failure_limit.py
+    owns_nodes: bool = False  # the job shares its nodes with no other job and no other run
 
     @property
     def is_command(self) -> bool:

@@ -74,15 +74,22 @@ class Case:
         return self.parameters.environment_name
 
     def planned_run(
-        self, repetition: int, order: int, measure: dict[str, Any], *, is_first: bool = False
+        self,
+        repetition: int,
+        order: int,
+        measure: dict[str, Any],
+        *,
+        is_first: bool = False,
+        owns_nodes: bool = False,
     ) -> PlannedRun:
         """Return a planned run of the case, in the form that nodes read.
 
-        `order` is its position in the sweep; `is_first` says that it is the first run of its workload.
+        `order` is its position in the sweep; `is_first` says that it is the first run of its workload,
+        `owns_nodes` that its job shares the nodes with no other job and no other run.
         """
         parameters, size = self.parameters.planned(), self.size and self.size._asdict()
         own = dict(self.user_parameters)
-        return PlannedRun(self.id, self.index, repetition, order, parameters, own, measure, size, is_first)
+        return PlannedRun(self.id, self.index, repetition, order, parameters, own, measure, size, is_first, owns_nodes)
 
 
 def case_id(parameters: Parameters, user_parameters: Mapping[str, Any]) -> str:

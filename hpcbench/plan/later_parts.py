@@ -5,6 +5,7 @@ The parts are those of node/worker/later_parts.py. The estimates are upper limit
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -68,11 +69,15 @@ def time_warnings(jobs: Sequence[Job], measure: Measure) -> list[str]:
         return []
     _, limit_s, found = worst
     parts = ", ".join(
-        f"{name} {seconds:.0f} s" for name, seconds in (("measurement", found.measurement_s), *found.parts)
+        f"{name} {_rounded_up(seconds)} s" for name, seconds in (("measurement", found.measurement_s), *found.parts)
     )
-    what = f"a run may take {found.total_s - found.power_s:.0f} s ({parts})"
-    what += f", and {found.power_s:.0f} s more on nodes with a power sensor" if found.power_s else ""
+    what = f"a run may take {_rounded_up(found.total_s - found.power_s)} s ({parts})"
+    what += f", and {_rounded_up(found.power_s)} s more on nodes with a power sensor" if found.power_s else ""
     return [f"{what}, but the time limit per run is {limit_s:g} s; to raise it: --set slurm.time=00:30:00"]
+
+
+def _rounded_up(seconds: float) -> int:
+    return math.ceil(round(seconds, 3))  # 5.000000001 is 5
 
 
 def _found(jobs: Sequence[Job], measure: Measure) -> list[tuple[Job, LaterParts]]:

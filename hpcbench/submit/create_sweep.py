@@ -110,9 +110,13 @@ def _write(folder: Path, writer: ScriptWriter, plan: Plan, pythons: dict[str, st
 def _write_runs(folder: Path, plan: Plan) -> None:
     measure = plan.experiment.measure.model_dump()
     for job in plan.jobs:
+        owns_nodes = plan.site.scheduler == "slurm" and job.resources.slurm.exclusive and job.width == 1
         with (folder / f"{job.name}.jsonl").open("w", encoding="utf-8") as file:
-            runs = (run.case.planned_run(run.repetition, run.order, measure, is_first=run.is_first) for run in job.runs)
-            file.writelines(run.as_line() + "\n" for run in runs)
+            for run in job.runs:
+                planned = run.case.planned_run(
+                    run.repetition, run.order, measure, is_first=run.is_first, owns_nodes=owns_nodes
+                )
+                file.write(planned.as_line() + "\n")
         packs.write(folder / "packs" / job.name, job.packed_elements)
 
 

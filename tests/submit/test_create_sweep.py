@@ -46,6 +46,27 @@ def test_a_sweep_is_written_whole(make_sweep: MakeSweep) -> None:
     assert left_in(sweep.paths.jobs.parents[1]) == ["study-1"]
 
 
+@pytest.mark.parametrize(
+    ("slurm", "scheduler", "owned"),
+    [
+        ("{exclusive: true}", "slurm", True),
+        ("{exclusive: true, pack_walltime: '02:00:00'}", "slurm", True),
+        ("{exclusive: true, pack_walltime: '02:00:00', pack: parallel}", "slurm", False),
+        ("{}", "slurm", False),
+        ("{exclusive: true}", "local", False),
+    ],
+)
+def test_runs_own_their_nodes_if_neither_jobs_nor_runs_share_them(
+    make_sweep: MakeSweep, slurm: str, scheduler: str, *, owned: bool
+) -> None:
+    sweep = make_sweep(
+        f"matrix: {{seed: [1, 2]}}\nslurm: {slurm}",
+        "{}\npartitions: {cpu: {default: true, cpus_per_node: 16}}",
+        scheduler=scheduler,
+    )
+    assert {run.owns_nodes for job in sweep.job_names for run in sweep.runs(job)} == {owned}
+
+
 def test_ones_own_follow_on_is_kept_where_it_may_be_submitted(make_sweep: MakeSweep, tmp_path: Path) -> None:
     own = tmp_path / "workspace" / "templates"
     own.mkdir(parents=True)

@@ -15,8 +15,7 @@ _OF_INTERMEDIATES: Dict[type, Tuple[int, int]] = {
     products.Conv2d: (20, 48),
     reductions.Pooling: (12, 25),
 }
-_OF_GATES = 100  # of a recurrence, and at each time step the gradient of all of them:
-_OF_STEPS = 30
+_OF_GATES = (100, 230)  # of a recurrence, at all time steps
 
 
 def reference_numbers(operator: Operator, ranks: int = 1) -> int:
@@ -29,8 +28,7 @@ def reference_bytes(operator: Operator, phase: str, ranks: int = 1) -> int:
     place = 0 if phase == FORWARD else 1
     found = _OF_ARRAYS[place] * _in_arrays(operator, ranks)
     found += _OF_INTERMEDIATES.get(type(operator), (0, 0))[place] * _intermediates(operator)
-    steps = getattr(operator, "timesteps", 0)
-    return found + _gates(operator) * (_OF_GATES + place * _OF_STEPS * steps)
+    return found + _OF_GATES[place] * _gates(operator)
 
 
 def _in_arrays(operator: Operator, ranks: int) -> int:

@@ -9,7 +9,7 @@ from typing import Any, Callable, Sequence, Tuple
 import numpy
 
 from .errors import magnitude, quadrature, rounded, scaled, stored
-from .variable import NDArray, Parents, Pullback, Variable
+from .variable import NDArray, Parents, Pullback, Share, Slice, Variable, placed
 
 # Vector implementations of exp, tanh and erf err by a few units in the last place, in some frameworks by up to this.
 FUNCTION_ULPS = 4.0
@@ -218,8 +218,8 @@ def reshape(a: Variable, shape: Tuple[int, ...]) -> Variable:
 def take(a: Variable, index: Any) -> Variable:
     """Return `a[index]`, for slices or an array of indices into the first dimension."""
 
-    def pullback(g: Variable) -> Variable:
-        return _scattered(g, index, a.shape)
+    def pullback(g: Variable) -> Share:
+        return _scattered(g, index, a.shape) if isinstance(index, numpy.ndarray) else Slice(g, index, a.shape)
 
     return _moved(a, lambda array: array[index], pullback)
 
@@ -241,9 +241,6 @@ def concatenate(parts: Sequence[Variable], axis: int) -> Variable:
 
 def _scattered(g: Variable, index: Any, shape: Tuple[int, ...]) -> Variable:
     """Return zeros of `shape` with the elements of `g` added at `index`."""
-    if not isinstance(index, numpy.ndarray):
-        error = None if g.error is None else _placed(g.error, index, shape)
-        return Variable(_placed(g.value, index, shape), g.rounding, error)
     order = index.argsort(axis=None, kind="stable")
     places, starts = numpy.unique(index.ravel()[order], return_index=True)
     counts = numpy.diff(starts, append=index.size).max()
@@ -258,15 +255,8 @@ def _scattered(g: Variable, index: Any, shape: Tuple[int, ...]) -> Variable:
     if counts > 1:
         local = numpy.float32(g.rounding.results * math.sqrt(counts)) * sums(magnitude(g.value))
         error, rest = quadrature(quadrature(error, local), stored(value, g.rounding)), g.rounding.tiny
-    spread = None if error is None else _placed(error, places, shape, rest)
-    return Variable(_placed(value, places, shape), g.rounding, spread)
-
-
-def _placed(array: NDArray, index: Any, shape: Tuple[int, ...], rest: float = 0.0) -> NDArray:
-    """Return an array of `shape` with elements at `index`; the others are `rest`."""
-    result: NDArray = numpy.full(shape, rest, array.dtype) if rest else numpy.zeros(shape, array.dtype)
-    result[index] = array
-    return result
+    spread = None if error is None else placed(error, places, shape, rest)
+    return Variable(placed(value, places, shape), g.rounding, spread)
 
 
 def _function(a: Variable, value: NDArray, slope: NDArray, pullback: Pullback) -> Variable:

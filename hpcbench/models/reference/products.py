@@ -8,7 +8,7 @@ import numpy
 
 from .errors import IN_CACHE, blocks, magnitude, stored
 from .functions import add, swap
-from .variable import Errors, NDArray, Parents, Product, Share, Variable
+from .variable import Errors, NDArray, Parents, Product, Share, Slice, Variable
 
 _MATRIX = 2  # dimensions
 _FEW_TERMS = 4  # of a product
@@ -58,7 +58,38 @@ def sum_of_shares(shares: Sequence[Share]) -> Variable:
     products = [share for share in shares if isinstance(share, Product)]
     if len(products) > 1 and len(products) == len(shares) and len(products[0].left.shape) == _MATRIX:
         return _sum_of_products(products)
-    return reduce(add, [matmul(*share) if isinstance(share, Product) else share for share in shares])
+    slices = [share for share in shares if isinstance(share, Slice)]
+    if len(slices) == len(shares) and not _overlap(slices):
+        return _joined(slices)
+    return reduce(add, map(_variable, shares))
+
+
+def _variable(share: Share) -> Variable:
+    if isinstance(share, Product):
+        return matmul(*share)
+    return share.whole() if isinstance(share, Slice) else share
+
+
+def _overlap(slices: Sequence[Slice]) -> bool:
+    """Return whether two slices have an element in common."""
+    known = numpy.zeros(slices[0].shape, bool)
+    for each in slices:
+        if known[each.index].any():
+            return True
+        known[each.index] = True
+    return False
+
+
+def _joined(slices: Sequence[Slice]) -> Variable:
+    """Return the sum of slices that do not overlap, which is exact, in the memory of one array."""
+    joined = slices[0].whole()
+    is_exact = all(each.part.error is None for each in slices)
+    error = None if is_exact else numpy.zeros(joined.shape, numpy.float32)
+    for each in slices:
+        joined.value[each.index] = each.part.value
+        if error is not None and each.part.error is not None:
+            error[each.index] = each.part.error
+    return Variable(joined.value, joined.rounding, error)
 
 
 def _sum_of_products(products: Sequence[Product]) -> Variable:

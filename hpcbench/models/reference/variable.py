@@ -8,7 +8,7 @@ propagate to first order, and add up in quadrature, as independent errors do: wo
 over the time steps of a recurrence.
 """
 
-from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 import numpy
 
@@ -79,9 +79,30 @@ class Product(NamedTuple):
     right: Variable
 
 
-Share = Union[Variable, Product]  # of a gradient
+class Slice(NamedTuple):
+    """A gradient of a slice of an array, which is 0 elsewhere: a recurrence has one per time step."""
+
+    part: Variable
+    index: Any  # slices or integers, one per dimension
+    shape: Tuple[int, ...]  # of the array
+
+    def whole(self) -> Variable:
+        """Return the gradient of the array."""
+        value, error = self.part.value, self.part.error
+        errors = None if error is None else placed(error, self.index, self.shape)
+        return Variable(placed(value, self.index, self.shape), self.part.rounding, errors)
+
+
+Share = Union[Variable, Product, Slice]  # of a gradient
 Pullback = Callable[[Variable], Share]
 Parents = Sequence[Tuple[Variable, Pullback]]
+
+
+def placed(array: NDArray, index: Any, shape: Tuple[int, ...], rest: float = 0.0) -> NDArray:
+    """Return an array of `shape` with elements at `index`; the others are `rest`."""
+    result: NDArray = numpy.full(shape, rest, array.dtype) if rest else numpy.zeros(shape, array.dtype)
+    result[index] = array
+    return result
 
 
 def gradients(output: Variable, cotangent: Variable, sources: Sequence[Variable]) -> List[Variable]:

@@ -181,10 +181,9 @@ def _measure(
             later_parts.skip(planned, outlet.files, group.rank, facts, "the training missed its target accuracy")
             raise
     else:
-        settings = stopping_rules.settings_of(planned.measure)
         step = STEPS[parameters["task"]](network)
         facts["dynamic"] = _by_section(network, step, planned, found)
-        samples = _sampled(network, step, settings, group, facts)
+        samples = _sampled(network, step, planned, group, facts)
         if facts["dynamic"]:  # its first step precedes those of `measure`
             samples = replace(samples, first_step_s=facts["dynamic"].pop("first_step_s"))
     facts["measurements"] = to_json(samples)
@@ -204,14 +203,15 @@ def _measure(
 
 
 def _sampled(
-    computation: Any, step: Callable[[], Any], settings: stopping_rules.Settings, group: Group, facts: Dict[str, Any]
+    computation: Any, step: Callable[[], Any], planned: PlannedRun, group: Group, facts: Dict[str, Any]
 ) -> Samples:
     """Return the measurements of a step, with what ranks that train together exchange in it among the facts."""
     from .tasks import input_pipeline
 
+    settings = stopping_rules.settings_of(planned.measure)
     if computation.problem.parameters["task"] == INPUT_PIPELINE:
         return input_pipeline.measure(computation, settings, group, facts)
-    meter = Meter(computation) if computation.problem.parallel else None
+    meter = Meter(computation, planned.owns_nodes) if computation.problem.parallel else None
     begin = meter.begin if meter else lambda: None
     samples = timing.measure(step, computation.synchronize, settings, group.agree, after_warmup=begin)
     if meter:

@@ -49,7 +49,7 @@ def test_operators_complete_with_a_validation(operators: CommandLine) -> None:
     assert [record["status"] for record in records] == ["completed"] * 2
     assert [record["validation"]["verdict"] for record in records] == ["passed"] * 2
     conv, softmax = (record["validation"] for record in records)
-    assert list(conv["arrays"]) == ["x", "kernel"]
+    assert list(conv["arrays"]) == ["output", "x", "kernel"]
     assert conv["gradient_check"]["dtype"] == "float64"
     assert softmax["gradient_check"] is None
     assert conv["repeatability"]["threads_bitwise"] is not None
@@ -88,7 +88,8 @@ def test_wrong_results_of_functions_that_are_planted_in_pytorch_fail_the_case(
     assert [record["status"] for record in records] == ["failed"] * 2
     assert [record["error"]["type"] for record in records] == ["validation"] * 2
     conv, softmax = (record["error"]["message"] for record in records)
-    assert conv.startswith("the error of the gradient of ")
+    assert conv.startswith("the error of the output is ")
+    assert all(error["bound_ratio"] > 1 for error in records[0]["validation"]["arrays"].values())
     assert " times the bound of rounding errors, at index " in conv
     assert softmax == "the output is nan at index [0, 4]"
     assert [record["validation"]["verdict"] for record in records] == ["failed"] * 2

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from hpcbench.core.profiling.device_state import DeviceState
 from hpcbench.doctor import this_machine
 from hpcbench.node.clocks import leftovers
-from hpcbench.node.clocks.control import DeviceState
 from hpcbench.node.clocks.cpufreq import FrequencyLimits
 from tests.conftest import CommandLine
 from tests.node.clocks import cpufreq_tree

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from functools import reduce
 
 import numpy as np
 import pytest
 
-from hpcbench.models.reference.functions import add, constant, multiply, relu, scale, subtract
+from hpcbench.models.reference.functions import (
+    add,
+    concatenate,
+    constant,
+    multiply,
+    relu,
+    reshape,
+    scale,
+    subtract,
+    take,
+)
 from hpcbench.models.reference.products import matmul, sum_of_shares
 from hpcbench.models.reference.variable import ROUNDINGS, Product, Variable, gradients
 
@@ -94,3 +105,25 @@ def test_the_sum_of_products_over_time_steps_has_the_value_and_the_bound_of_sing
     assert np.allclose(found.value, one_by_one.value, rtol=1e-12)
     assert found.error is not None
     assert np.allclose(found.error, one_by_one.error, rtol=1e-4)
+
+
+def test_slices_of_a_gradient_that_overlap_are_added() -> None:
+    x = of(*range(6))
+    for first_end, expected in ((2, [1, 1, 2, 2, 2, 2]), (4, [1, 1, 3, 3, 2, 2])):
+        first, second = (take(x, (part,)) for part in (slice(0, first_end), slice(2, 6)))
+        both = concatenate([first, add(second, second)], 0)
+        (gradient,) = gradients(both, Variable(np.ones(both.shape), x.rounding), [x])
+        assert gradient.value.tolist() == expected
+
+
+def test_the_gradient_of_time_steps_takes_the_memory_of_one_array() -> None:
+    steps, width = 200, 1000
+    x = Variable(np.ones((steps, width)), SINGLE)
+    total = concatenate([reshape(take(x, (step,)), (1, width)) for step in range(steps)], 0)
+    cotangent = Variable(np.ones((steps, width)), x.rounding)
+    tracemalloc.start()
+    (gradient,) = gradients(total, cotangent, [x])
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert gradient.value.sum() == steps * width
+    assert peak < 10 * gradient.value.nbytes

@@ -64,7 +64,7 @@ def test_an_operator_is_measured_and_validated(facts: Callable[..., dict[str, An
     found = facts()
     assert (found["status"], found.get("error")) == ("completed", None)
     validation = from_json(Validation, found["validation"])
-    assert (validation.verdict, list(validation.arrays)) == ("passed", ["x", "weight", "bias"])
+    assert (validation.verdict, list(validation.arrays)) == ("passed", ["output", "x", "weight", "bias"])
     assert len(found["measurements"]["times_s"]) >= 2
     work = found["work"]
     assert (work["flops_per_item"], work["items_per_step"], work["dtype"]) == (4 * 4 * 9 * 6, 1, "float32")

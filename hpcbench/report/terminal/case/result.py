@@ -18,6 +18,7 @@ from hpcbench.config.metrics import interval_columns
 from hpcbench.core.energy import KINDS
 from hpcbench.core.frameworks import NONE, OPERATOR, SETTINGS, THREAD_COUNTS
 from hpcbench.core.samples import INTERFERENCE
+from hpcbench.core.training.communication import PORTS
 from hpcbench.report.terminal.case.facts import Fact, Facts
 from hpcbench.report.terminal.case.validation import validation_line
 from hpcbench.report.terminal.case.view import CaseView, Row
@@ -216,7 +217,8 @@ def _communication(row: Row) -> str:
     if row["communication_bytes_per_step"] is None:
         return f"not measured ({row['communication_reason']}); expected per step and direction: {expected}"
     ratio = f"{row['communication_ratio']:.2f} x the expected {expected}"
-    return f"{memory(row['communication_bytes_per_step'])} per task, step and direction; {ratio}"
+    where = " at the ports of the nodes" if row["communication_source"] == PORTS else ""
+    return f"{memory(row['communication_bytes_per_step'])} per task, step and direction{where}; {ratio}"
 
 
 def _energy(view: CaseView) -> str:

@@ -12,12 +12,18 @@ ROW: dict[str, Any] = {
     "communication_bytes_per_step": 8.5 * 2**20,
     "communication_ratio": 1.0625,
     "communication_reason": None,
+    "communication_source": "tcp",
 }
 
 
 def test_measured_bytes_are_compared_with_those_of_the_algorithm() -> None:
     expected = "1.06 x the expected 8 MiB by ring all-reduce of the gradients"
     assert _communication(ROW) == f"8.5 MiB per task, step and direction; {expected}"
+
+
+def test_bytes_at_the_ports_of_nodes_say_so() -> None:
+    text = _communication({**ROW, "communication_source": "ports"})
+    assert text.startswith("8.5 MiB per task, step and direction at the ports of the nodes; 1.06 x the expected")
 
 
 def test_without_a_measurement_the_reason_is_shown() -> None:
