@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from hpcbench.config.workload import external_model
-from hpcbench.core.frameworks import COMPILED, EAGER, INPUT_PIPELINE, OPERATOR, TIME_TO_ACCURACY, trains_steps
+from hpcbench.core.frameworks import COMPILED, EAGER, INPUT_PIPELINE, OPERATOR, TIME_TO_ACCURACY, TRAINING
 from hpcbench.models.operators.catalog import OPERATORS, operator_of, sizes_of
 from hpcbench.models.operators.operator import FORWARD
 from hpcbench.models.operators.user_file import file_of
@@ -68,7 +68,7 @@ def applies(name: str, parameters: Parameters) -> bool:
     if name in PARAMETERS:
         return False
     if name == "optimizer":
-        return trains_steps(parameters.task)
+        return parameters.task in (TRAINING, TIME_TO_ACCURACY)  # which update weights
     return parameters.task == TIME_TO_ACCURACY or name not in ("target_accuracy", "max_epochs", "held_out")
 
 

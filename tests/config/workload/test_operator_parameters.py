@@ -10,6 +10,7 @@ from pydantic import ValidationError
 from hpcbench.config.experiment import load_experiment
 from hpcbench.config.parameters import Parameters
 from hpcbench.config.site import load_site
+from hpcbench.config.workload.operator_parameters import applies
 from hpcbench.config.yaml_document import parse_yaml
 from hpcbench.core.frameworks import ONLY_INFER, TRAINING_FRAMEWORKS
 from hpcbench.plan.case import case_id
@@ -151,6 +152,18 @@ def test_an_operator_of_the_user_has_the_sizes_and_phases_of_its_file() -> None:
 
 def test_a_collective_operator_has_several_tasks() -> None:
     assert parameters(operator="all_reduce", tasks_per_node=2, nodes=3).tasks == 6
+
+
+def test_parameters_apply_to_tasks_that_they_change() -> None:
+    network = {"framework": "pytorch", "model": "mlp"}
+    reaching = {"task": "time_to_accuracy", "target_accuracy": 0.9, "data": {"npz": "d.npz"}}
+    given = [GEMM, *({**network, **each} for each in ({"task": "backward"}, {"task": "training"}, reaching))]
+    tasks = [Parameters.model_validate(each) for each in given]
+    assert [applies("optimizer", each) for each in tasks] == [False, False, True, True]
+    assert [applies("max_epochs", each) for each in tasks] == [False, False, False, True]
+    assert [applies("sizes", each) for each in tasks] == [True, False, False, False]
+    assert [applies("batch_size", each) for each in tasks] == [False, True, True, True]
+    assert all(applies("nodes", each) for each in tasks)
 
 
 def test_the_order_of_sizes_does_not_matter() -> None:
