@@ -32,6 +32,7 @@ TIMEOUT_S = 500
 HPCBENCH = Path(sys.executable).with_name("hpcbench")
 TOOLS = Path(__file__).parents[1] / "tools"
 OWN = {"python": sys.executable}  # the environment in which the tests run
+OF_SHELL = "PYTEST_SHELL_"  # before names; users' processes do not have variables of pytest
 # What `make environments` builds, and where plain pytest looks for it.
 ENVIRONMENTS = Path(os.environ.get("HPCBENCH_ENVS") or Path.home() / ".cache" / "hpcbench" / "environments")
 
@@ -98,9 +99,18 @@ def pytest_configure() -> None:
     """Let idle OpenMP threads of this process sleep instead of spin: the other workers need the CPUs.
 
     OpenMP runtimes read the variable when test modules import them. It is removed before the first test: the processes
-    that tests start do not have it.
+    that tests start do not have it. Nor do they have variables of OpenBLAS from the shell, which hpcbench warns of and
+    records; `of_openblas` has them.
     """
     os.environ["OMP_WAIT_POLICY"] = "PASSIVE"
+    for name in [name for name in os.environ if name.startswith("OPENBLAS_")]:
+        os.environ[OF_SHELL + name] = os.environ.pop(name)
+
+
+def of_openblas() -> dict[str, str]:
+    """Return the variables of OpenBLAS in the shell: on some CPUs, the older releases in environments need them."""
+    length = len(OF_SHELL)
+    return {name[length:]: value for name, value in os.environ.items() if name.startswith(OF_SHELL)}
 
 
 # Fixtures of tests that start hpcbench, its node code, another Python, or what installs fonts.
@@ -355,7 +365,7 @@ def with_environments(
     def use(*names: str) -> CommandLine:
         for name in names:
             environment_python(name)
-        command_line.environment["HPCBENCH_ENVS"] = str(ENVIRONMENTS)
+        command_line.environment.update(of_openblas(), HPCBENCH_ENVS=str(ENVIRONMENTS))
         return command_line
 
     return use

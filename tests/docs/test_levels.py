@@ -205,8 +205,7 @@ def planned(invoke: CommandLine, experiment: str, *where: str) -> list[dict[str,
     data.mkdir(parents=True)
     shutil.copy(ROOT / "configs" / "data" / "digits.npz", data)
     plan = json.loads(invoke("sweep", experiment, *(where or ("--local",)), "--dry-run", "--json").stdout)
-    of_this_machine = ("is not built", "variables of this shell")  # an environment; OPENBLAS_CORETYPE
-    assert not [warning for warning in plan["warnings"] if not any(words in warning for words in of_this_machine)]
+    assert not [warning for warning in plan["warnings"] if "is not built" not in warning]  # an environment
     return [case["parameters"] for case in plan["cases"]]
 
 

@@ -16,7 +16,7 @@ import pytest
 from hpcbench.core.frameworks import SETTING_NAMES
 from hpcbench.core.variables.worker import for_worker
 from hpcbench.node.launch.preload import found
-from tests.conftest import ENVIRONMENTS
+from tests.conftest import ENVIRONMENTS, of_openblas
 from tests.frameworks.asking import TIMEOUT_S, Asked
 
 HERE = Path(__file__).parent
@@ -59,7 +59,8 @@ def start_ranks(zipapp: Path, environment_python: Callable[[str], Path]) -> Call
     ) -> Ranks:
         named = dict(zip(("intra_op_threads", "inter_op_threads"), threads, strict=True))
         asked = {"framework": framework, "device": "cpu", **dict.fromkeys(SETTING_NAMES), **named, **(settings or {})}
-        of_worker = for_worker(asked, os.environ, found(asked, os.environ))
+        shell = {**os.environ, **of_openblas()}
+        of_worker = for_worker(asked, shell, found(asked, shell))
         started = []
         for rank in range(ranks):
             place = {"HPCBENCH_RANK": rank, "HPCBENCH_RANKS": ranks, "HPCBENCH_LAUNCHER": os.getpid()}
