@@ -139,7 +139,7 @@ def test_the_estimate_is_multiplied_by_the_clocks(workspace: CommandLine) -> Non
         "power_node_hours": pytest.approx(2 * 5 * 124 / 3600),
     }
     assert plan["profile_estimate"] == expected_hours
-    assert "a run may take 6 s (measurement 1 s, profile 5 s), and 620 s more" in done.stderr
+    assert "a run may take 6 s (measurement 1 s, profile 6 s), and 620 s more" in done.stderr
 
 
 @pytest.mark.parametrize("clocks", ["0", "33", "-1", "x", "1.5"])
