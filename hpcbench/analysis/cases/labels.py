@@ -67,11 +67,14 @@ def _follows(cases: pd.DataFrame, derived: str, name: str) -> bool:
 
 def label(case: pd.Series[Any], shown: list[str]) -> str:
     """Return `nodes=2 batch_size=64` for a case."""
-    return " ".join(_valued(name, case[name]) for name in shown) or str(case["case"])
+    return " ".join(f"{plain(name)}={cell(case[name])}" for name in shown) or str(case["case"])
 
 
 def label_of_known(case: pd.Series[Any], shown: list[str]) -> str:
-    """Return the label of a case for a title: without missing values, and empty instead of its ID."""
+    """Return the label of a case for a title: without missing values, and empty instead of its ID.
+
+    Sizes are `m=512 n=64`, and not as users write them for commands, `sizes={"m": 512, "n": 64}`.
+    """
     return " ".join(_valued(name, case[name]) for name in shown if cell(case[name]) != _MISSING)
 
 

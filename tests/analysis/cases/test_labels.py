@@ -231,6 +231,7 @@ def test_operators_are_told_apart_by_their_sizes_and_missing_values_are_left_out
 def test_a_title_names_a_case_by_its_known_values_and_never_by_its_id() -> None:
     row = cases({"nodes": 2, "sizes": '{"k": 512}', "model": None}).iloc[0]
     assert label_of_known(row, ["nodes", "sizes", "model", "intra_op_threads"]) == "nodes=2 k=512"
+    assert label(row, ["sizes"]) == 'sizes={"k": 512}', "as it is written for commands"
     assert label_of_known(row, ["model"]) == ""
     (alone,) = results(case(0.1)).workloads
     assert results(case(0.1)).name_in_title(alone.cases.iloc[0]) == ""
