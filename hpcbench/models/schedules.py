@@ -13,7 +13,7 @@ UNITS = (OF_STEPS, OF_EPOCHS)
 class Schedule(NamedTuple):
     """A learning rate over optimizer steps, which are counted from 0.
 
-    With the unit `epochs`, all numbers of steps are numbers of epochs.
+    With the unit `epochs`, `warmup_steps`, the steps of `milestones` and `total_steps` are numbers of epochs.
     `peak` is the rate after `warmup_steps` of linear warm-up. From there, `steps` sets the rates of `milestones`,
     (step, rate), and `cosine` reaches `final` at `total_steps` (Loshchilov and Hutter, 2017, "SGDR", without restarts).
     """

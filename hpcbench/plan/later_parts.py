@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 # models have a reference in the framework itself, of more FLOPs.
 VALIDATION_S, EXTERNAL_VALIDATION_S = 60.0, 240.0
 _SINGLE = "single"
+_STEP_MIN = 5  # to which a hint rounds the time limit up
 
 
 @dataclass(frozen=True)
@@ -73,7 +74,9 @@ def time_warnings(jobs: Sequence[Job], measure: Measure) -> list[str]:
     )
     what = f"a run may take {_rounded_up(found.total_s - found.power_s)} s ({parts})"
     what += f", and {_rounded_up(found.power_s)} s more on nodes with a power sensor" if found.power_s else ""
-    return [f"{what}, but the time limit per run is {limit_s:g} s; to raise it: --set slurm.time=00:30:00"]
+    hours, minutes = divmod(_STEP_MIN * math.ceil(_rounded_up(found.total_s) / (60 * _STEP_MIN)), 60)
+    raised = f"--set slurm.time={hours:02d}:{minutes:02d}:00"
+    return [f"{what}, but the time limit per run is {limit_s:g} s; to raise it: {raised}"]
 
 
 def _rounded_up(seconds: float) -> int:

@@ -43,7 +43,7 @@ def _mistakes_in(text: bytes, path: str, sizes: Iterable[str]) -> Iterator[str]:
         yield f"{path}:{error.lineno}: {error.msg}"
         return
     except ValueError:  # NUL characters
-        yield f"{path}: it is not Python"
+        yield f"{path}: not valid Python (NUL characters)"
         return
     names = set(_bound(tree))
     if "*" in names:  # imported from a file whose names are unknown

@@ -77,7 +77,7 @@ def _required(p: Parameters) -> Iterator[str]:
     if p.strategy != "single" or p.tasks * p.instances > 1:
         yield "strategy: single with one task and one instance"
     if p.threads == DYNAMIC:
-        yield "other threads, e.g. threads: fixed"
+        yield "threads: fixed"
 
 
 def _values(case: Case, experiment: Experiment) -> str:

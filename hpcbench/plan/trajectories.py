@@ -21,8 +21,8 @@ def check_trajectory(cases: Sequence[Case], experiment: Experiment, document: Do
     if not experiment.measure.trajectory:
         return
     reasons = [refusal(p.strategy, p.threads) for case in cases if (p := case.parameters).task in TASKS]
-    what, hint = f"none has task: {' or '.join(TASKS)}", "set such a task, or remove measure.trajectory"
+    what, hint = f"no case has task: {' or '.join(TASKS)}", f"set task: {TASKS[0]}, or remove measure.trajectory"
     if reasons:
-        what, hint = reasons[0], "change this parameter of a case, or remove measure.trajectory"
+        what, hint = reasons[0], "set strategy: single in a case without threads: dynamic, or remove measure.trajectory"
     if all(reasons):
         raise document.error(f"no case records a trajectory: {what}", ("measure", "trajectory"), hint)

@@ -17,7 +17,7 @@ TRAINING = "  task: training\n"
 def test_a_profile_that_may_exceed_the_time_limit_has_a_warning(plan: Planned) -> None:
     (warning,) = plan("measure: {max_time_s: 10, profile: {power: off}}\n" + LIMIT).warnings
     expected = "a run may take 120 s (measurement 20 s, profile 100 s), but the time limit per run is 60 s"
-    assert warning == f"{expected}; to raise it: --set slurm.time=00:30:00"
+    assert warning == f"{expected}; to raise it: --set slurm.time=00:05:00"
     assert not plan("measure: {max_time_s: 3, max_warmup_s: 2, profile: {power: off}}\n" + LIMIT).warnings
     (warning,) = plan("measure: {max_time_s: 5, max_warmup_s: 2, profile: {power: 20}}\n" + LIMIT).warnings
     assert "44 s more on nodes with a power sensor" in warning
@@ -37,6 +37,13 @@ def test_a_second_training_has_the_slowest_steps_that_fit_into_the_measurement(p
     (warning,) = plan(f"{TRAINING}{measure}{LIMIT}").warnings
     assert "a run may take 103 s (measurement 3 s, second training 100 s)" in warning
     assert not plan(f"{TRAINING}{measure.replace('200', '100')}{LIMIT}").warnings
+
+
+@pytest.mark.parametrize(("steps", "limit"), [(593, "00:05:00"), (595, "00:10:00"), (10_000, "01:25:00")])
+def test_the_hint_has_the_next_time_limit_of_whole_five_minutes(plan: Planned, steps: int, limit: str) -> None:
+    measure = f"measure: {{{SHORT}, min_measurements: 4, trajectory: {{steps: {steps}}}}}\n"
+    (warning,) = plan(f"{TRAINING}{measure}{LIMIT}").warnings
+    assert warning.endswith(f"; to raise it: --set slurm.time={limit}")
 
 
 def test_all_parts_are_counted_together(plan: Planned) -> None:

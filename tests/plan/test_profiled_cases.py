@@ -47,7 +47,7 @@ def test_the_setting_reaches_the_node_and_does_not_change_the_case(plan: Planned
         (
             "  threads: dynamic\n  cpus_per_task: 2\n",
             "threads: dynamic is not supported",
-            "use other threads, e.g. threads: fixed",
+            "use threads: fixed",
         ),
     ],
 )

@@ -20,10 +20,10 @@ def test_the_setting_reaches_the_node_and_does_not_change_the_case(plan: Callabl
 
 
 def test_without_a_training_it_is_an_error(plan: Callable[..., Plan]) -> None:
-    with pytest.raises(UserError, match="none has task: training or time_to_accuracy") as caught:
+    with pytest.raises(UserError, match="no case has task: training or time_to_accuracy") as caught:
         plan("matrix:\n  task: [inference, backward]\n" + TRAJECTORY)
     assert "measure.trajectory" in caught.value.where
-    with pytest.raises(UserError, match=r"no case records a trajectory: only the strategy single"):
+    with pytest.raises(UserError, match=r"no case records a trajectory: a trajectory requires strategy: single"):
         plan("matrix:\n  task: [inference, training]\n  strategy: [ddp]\n  tasks_per_node: [2]\n" + TRAJECTORY)
     assert len(plan("matrix:\n  task: [training]\n  strategy: [ddp, single]\n" + TRAJECTORY).cases) == 2
     with pytest.raises(UserError, match="steps"):

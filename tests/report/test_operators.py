@@ -117,7 +117,7 @@ def test_if_the_stream_times_do_not_add_up_to_the_step_those_in_the_network_are_
     step_s: float, uses_network: bool
 ) -> None:
     text = printed(profiled({**NETWORK, "hot_s": step_s}, {**CONV_ROW, "in_network_s": 0.006}))
-    expected = "The ratio of the stream times is not between 0.9 and 1.1: use the times in the network."
+    expected = "do not account for the step (ratio not between 0.9 and 1.1): use the `in network` times."
     assert (expected in text) == uses_network
 
 

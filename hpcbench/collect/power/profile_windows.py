@@ -41,11 +41,11 @@ class WindowReadings:
     energy_uncertainty_j: float | None = described("its expanded uncertainty (about 95 %)", default=None)
     power_reason: str | None = described("why the power is null", default=None)
     sm_clock_mhz: float | None = described(
-        "mean clock of the multiprocessors of the GPU, in the same time as `clock_moved`", default=None
+        "mean clock of the multiprocessors of the GPU, over the period of `clock_moved`", default=None
     )
     memory_clock_mhz: float | None = described("mean clock of the memory of the GPU", default=None)
     cpu_clock_mhz: float | None = described(
-        "mean clock of the CPUs of the run, in the same time as `clock_moved`", default=None
+        "mean clock of the CPUs of the run, over the period of `clock_moved`", default=None
     )
     clock_moved: bool | None = described(
         f"whether the clock moved by more than {100 * CLOCK_TOLERANCE:g} % in the power window; without one, during "

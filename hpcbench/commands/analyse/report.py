@@ -226,8 +226,8 @@ def _check_distinct(asked: Sequence[str], names: Sequence[str], workspace: Works
     for name, stands_for in zip(asked, names, strict=True):
         is_alone = name == stands_for or stands_for not in asked or is_archive(workspace, name)
         if not is_alone and name not in ("latest", *workspace.experiments().values()):
-            what = f"sweep '{name}' not found: it is short for '{stands_for}', which is also given"
-            raise UserError(what, hint="to list all: hpcbench list sweeps")
+            what = f"'{name}' and '{stands_for}' are the same sweep: '{name}' is a prefix of its name"
+            raise UserError(what, hint="remove one of them; to list all sweeps: hpcbench list sweeps")
 
 
 def _print(

@@ -41,19 +41,19 @@ def _power(_: click.Context, option: click.Parameter, value: str | None) -> str 
     metavar="{auto,off,N}",
     callback=_power,
     help="Measure the power of N operators; auto: up to 80 with different utilization, if the node has a power sensor. "
-    "[default: that of the file, otherwise auto]",
+    "[default: from the experiment, otherwise auto]",
 )
 @click.option(
     "--clocks",
     metavar="N",
     type=click.IntRange(1, MOST_CLOCKS),
     help="Also profile at N clocks of the device, then restore it. Requires permission on the node. "
-    "[default: that of the file, otherwise off]",
+    "[default: from the experiment, otherwise off]",
 )
 @click.option(
     "--restore-clocks",
     is_flag=True,
-    help="Only restore the clocks of this node that a killed profile of the workspace has left changed.",
+    help="Restore the clocks of this node that a killed profile of the workspace changed; run nothing.",
 )
 @sweep_options
 @click.pass_context
@@ -68,9 +68,9 @@ def profile_command(
 ) -> int:
     """Measure the cases of EXPERIMENT, and time each operator of their networks: forward, backward, optimizer.
 
-    It is `hpcbench sweep` with `measure.profile` and one run per case, without retries (--set measure.repetitions=N for
-    more runs). Only PyTorch has an operator profiler, for inference and training in one process: other cases are left
-    out, with a warning.
+    This is `hpcbench sweep` with `measure.profile`, one run per case and no retries. For more runs, use --set
+    measure.repetitions=N. The profiler requires PyTorch, and inference or training in one process. hpcbench skips other
+    cases, with a warning.
     """
     if restore_clocks:
         return _restore_clocks(context)
@@ -97,7 +97,7 @@ def _restore_clocks(context: click.Context) -> int:
     if found.restored or not found.failures:
         out.print(f"{plural(found.restored, 'clock')} restored on {found.node}", soft_wrap=True)
     if found.in_use:
-        print_warning(f"{plural(found.in_use, 'clock')} not restored, because the profile that changed it still runs")
+        print_warning(f"{plural(found.in_use, 'clock')} not restored: in use by an active profile")
     if found.other_nodes:
         named = f"other nodes have changed clocks: {', '.join(found.other_nodes)}"
         print_warning(f"{named}; to restore them: srun -w NODE hpcbench profile --restore-clocks")

@@ -30,7 +30,7 @@ def check(value: str, known: Collection[str]) -> None:
     """Raise ValueError if a value is neither one of the known operators nor a Python file."""
     path = file_of(value)
     if path is not None and not path.endswith(SUFFIX):
-        raise ValueError(f"'{path}' is not a Python file; the name of the file of an operator ends with {SUFFIX}")
+        raise ValueError(f"'{path}' is not a Python file; the name must end with {SUFFIX}")
     if path is not None or value in known:
         return
     if value.endswith(".py"):

@@ -47,7 +47,7 @@ def _check_collective(name: str, parameters: Parameters) -> None:
     if parameters.framework not in _WITH_COLLECTIVE:
         raise ValueError(f"the operator {name} requires framework: {_WITH_COLLECTIVE[0]}, not {parameters.framework}")
     if parameters.execution == COMPILED:
-        raise ValueError(f"the operator {name} is not compiled; use execution: {EAGER}")
+        raise ValueError(f"operator: {name} cannot be used with execution: {COMPILED}; use execution: {EAGER}")
     if parameters.tasks < 2:
         raise ValueError(f"the operator {name} requires several tasks; set tasks_per_node or nodes")
 

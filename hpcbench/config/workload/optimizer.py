@@ -43,8 +43,8 @@ class LearningRate(Model):
     )
     unit: Unit | None = Field(
         default=None,
-        description="what `warmup_steps`, `milestones` and `total_steps` count: `steps` of the optimizer, or `epochs`, "
-        "which require `data`; unset: `steps`",
+        description="unit of `warmup_steps`, `milestones` and `total_steps`: `steps` of the optimizer, or `epochs` "
+        "(requires `data`); unset: `steps`",
     )
     peak: Rate = Field(description="learning rate after the warm-up")
     warmup_steps: int = Field(

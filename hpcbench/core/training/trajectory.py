@@ -39,9 +39,9 @@ class Trajectory:
 def refusal(strategy: Optional[str], threads: Optional[str]) -> str:
     """Return why the trajectory of a training is not recorded; an empty text if it is, as far as a plan knows."""
     if strategy != "single":
-        return "only the strategy single can record a trajectory"
+        return "a trajectory requires strategy: single"
     if threads == DYNAMIC:
-        return "a case with a per-layer thread plan cannot record a trajectory"
+        return "a trajectory cannot be used with threads: dynamic"
     return ""
 
 

@@ -109,7 +109,8 @@ class DataCheck:
         "items per epoch that are left over after whole batches for each rank", "dropped_items"
     )
     reshuffled: Optional[bool] = described(
-        "whether each epoch has another order, on each rank; null if no rank has 10 different items", "reshuffled"
+        "whether each epoch has another order, on each rank; null if no rank has at least 10 different items",
+        "reshuffled",
     )
     class_counts: Sequence[Sequence[Sequence[int]]] = described(
         "items of each class, by epoch and rank; empty if an item has several labels", default=()

@@ -57,9 +57,8 @@ def _grace(system: System) -> List[CheckResult]:
 
 def _none() -> CheckResult:
     remedy = "Virtual machines have none; on your own hardware, load the kernel module intel_rapl_msr."
-    return CheckResult(
-        "CPU energy", NOTE, "no sensor: neither RAPL nor the meters of NVIDIA Grace or an HPE Cray node", _MEANS, remedy
-    )
+    found = "power sensor not found (RAPL, NVIDIA Grace, HPE Cray)"
+    return CheckResult("CPU energy", NOTE, found, _MEANS, remedy)
 
 
 def _readers(system: System, file: str) -> str:

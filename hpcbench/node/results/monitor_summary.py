@@ -18,7 +18,7 @@ CUT_OFF = "the monitor on %s ended before the run did"
 UNSEEN = "the monitor on %s has too few readings of the processes"
 BROKEN = "the timeline of the monitor on %s cannot be evaluated: %s"
 PROFILE_WITH = "profile: interference while operators were timed (%s): their times and energy may be too high"
-PROFILE_UNKNOWN = "profile: whether there was interference while operators were timed is unknown (%s)"
+PROFILE_UNKNOWN = "profile: interference while operators were timed is unknown (%s)"
 _MOST_WINDOWS = 1000  # of a profile, which may take an hour
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 _NCCL = "GPUs communicate through NCCL, whose bytes are counted only at the ports of whole nodes: %s"
 _KERNEL = "the kernel does not count the bytes of TCP connections (Linux 4.19 or newer does)"
-_ELSEWHERE = "NCCL's traffic is not in the counters of the nodes' ports: they have %.2g of %.2g bytes per step"
+_ELSEWHERE = "the port counters do not contain NCCL's traffic: %.2g of %.2g expected bytes per step"
 _LEAST = 0.1  # of the expected bytes: with reductions in the network, ranks exchange about half of them
 
 

@@ -59,9 +59,7 @@ class OwnOperator(Operator):
     def _output_shape(self) -> Tuple[int, ...]:
         shape = self.reference(in_float64(self.values)).shape
         if 0 in shape:
-            raise BadModel(
-                "operator: %s returned an array of shape %s, without numbers" % (self.file.title("reference"), shape)
-            )
+            raise BadModel("operator: %s returned an empty array (shape %s)" % (self.file.title("reference"), shape))
         return shape
 
     def flops(self, phase: str) -> int:
@@ -187,9 +185,10 @@ def _checked(file: UserFile, found: Any) -> Arrays:
             raise BadModel("operator: %s returned %s for '%s', not an array of NumPy with numbers" % values)
         if not array.size:
             values = (file.title("inputs"), array.shape, name)
-            raise BadModel("operator: %s returned an array of shape %s for '%s', without numbers" % values)
+            raise BadModel("operator: %s returned an empty array (shape %s) for '%s'" % values)
         if kind != "f" and not _INT32.min <= array.min() <= array.max() <= _INT32.max:
-            raise BadModel("operator: %s returned integers for '%s' beyond 32 bits" % (file.title("inputs"), name))
+            values = (file.title("inputs"), name)
+            raise BadModel("operator: %s returned integers for '%s' that do not fit into 32 bits" % values)
         arrays[name] = array.astype(numpy.float32 if kind == "f" else numpy.int32)
     return arrays
 
@@ -205,13 +204,13 @@ def _check_constants(file: UserFile, arrays: Arrays) -> None:
             )
     unknown = [name for name in file.value("WEIGHTS", ()) if name not in arrays]
     if unknown:
-        what = "operator: %s: WEIGHTS has the unknown array '%s'; known are: %s"
+        what = "operator: %s: array '%s' of WEIGHTS not found; arrays are: %s"
         raise BadModel(what % (file.path, unknown[0], ", ".join(arrays)))
     given = file.value("TOLERANCE")
     tolerances = given if isinstance(given, dict) else {} if given is None else {_DTYPES[0]: given}
     if not all(name in _DTYPES and _is_real(each) and 0 < each < math.inf for name, each in tolerances.items()):
-        values = (file.path, given, ", ".join(_DTYPES))
-        raise BadModel("operator: %s: TOLERANCE is %r, not a positive number, or some by data type: %s" % values)
+        what = "operator: %s: TOLERANCE is %r; use a positive number, or a dictionary by data type (%s)"
+        raise BadModel(what % (file.path, given, ", ".join(_DTYPES)))
 
 
 def _is_real(value: Any) -> bool:

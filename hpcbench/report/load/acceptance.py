@@ -152,6 +152,6 @@ def check_tasks(cases: Sequence[Case], experiment: Experiment, document: Documen
     findings = Findings(document)
     for name in experiment.accept:
         if _planned_quantity(name, experiment) in OF_TRAININGS:
-            what = f"no case has the quantity '{name}': none has task: {TIME_TO_ACCURACY}"
-            findings.add(what, (WHERE, name), f"set such a task, or remove {WHERE}.{name}")
+            what = f"'{name}' requires task: {TIME_TO_ACCURACY}, but no case has this task"
+            findings.add(what, (WHERE, name), f"set task: {TIME_TO_ACCURACY}, or remove {WHERE}.{name}")
     findings.checked(experiment)

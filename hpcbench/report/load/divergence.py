@@ -22,7 +22,7 @@ _CACHED = 8  # files with weights, of at most 32 MiB
 
 
 def with_divergences(results: Results, progresses: Sequence[Progress], records: Sequence[Record]) -> Results:
-    """Return the results with the divergences of trajectories, print a warning if there are too many pairs."""
+    """Return the results with the divergences of trajectories. Print a warning if there are too many pairs."""
     paths = {progress.sweep.paths.name: progress.sweep.paths for progress in progresses}
     recorded: dict[Key, dict[int, Recorded]] = {}
     for record in sorted(records, key=lambda record: record.run):

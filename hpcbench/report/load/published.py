@@ -100,7 +100,7 @@ def _check_columns(table: CsvTable) -> None:
     for op in dict.fromkeys(table.columns["op"]):
         for name in _sizes(op):
             if name not in table.columns:
-                what = f"column '{name}' not found, a size of op '{op}'"
+                what = f"column '{name}' not found; op '{op}' requires it"
                 raise UserError(what, where=f"{file}:{line}", hint=_GUIDE)
 
 

@@ -13,7 +13,7 @@ from hpcbench.util.text import plural
 
 CLOSE = "the CI contains the threshold"
 RULE = (
-    "A case is accepted if it completed, and the median over its runs meets each condition. The CI does not change the "
+    "A case is accepted if all its runs completed, and their median meets each condition. The CI does not change the "
     "verdict."
 )
 ABSENT = "no run has this quantity"
@@ -31,7 +31,7 @@ def sentence(check: Check) -> str:
 
 
 def note_of(check: Check) -> str:
-    """Return what else there is to say on a measured value: the case did not complete, or the value is close."""
+    """Return a note on a measured value: the case did not complete, or the CI contains the threshold."""
     incomplete = f"the case did not complete ({check.reason})" if check.reason else ""
     return "; ".join(filter(None, (incomplete, CLOSE if check.is_close else "")))
 

@@ -86,9 +86,10 @@ def test_a_quantity_that_no_case_has_is_an_error_after_the_report(invoke: Comman
     assert "no case of trial has the quantity 'accuracy'" in done.stderr
 
 
-def test_a_short_name_of_a_sweep_that_is_also_given_is_not_found(invoke: CommandLine, swept: Swept) -> None:
+def test_a_prefix_of_a_sweep_that_is_also_given_is_an_error(invoke: CommandLine, swept: Swept) -> None:
     swept({})
-    assert "sweep 'tria' not found: it is short for 'trial'" in invoke("report", "tria", "trial", expect=2).stderr
+    expected = "'tria' and 'trial' are the same sweep: 'tria' is a prefix of its name"
+    assert expected in invoke("report", "tria", "trial", expect=2).stderr
     assert "size" in invoke("report", "tria").stdout
 
 
@@ -113,7 +114,7 @@ def test_a_quantity_that_no_task_has_is_an_error_before_the_sweep(
 ) -> None:
     experiment = invoke.experiment(accept={name: "> 0.9", "time": "< 1 s"}, parameters=parameters)
     told = invoke("sweep", experiment, "--dry-run", expect=2).stderr
-    assert f"no case has the quantity '{name}': none has task: time_to_accuracy" in told
+    assert f"'{name}' requires task: time_to_accuracy, but no case has this task" in told
     assert f"accept.{name}" in told
     assert "accept.time" not in told
 

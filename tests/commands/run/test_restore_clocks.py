@@ -56,7 +56,7 @@ def test_the_clock_of_a_profile_that_runs_is_left_to_it(invoke: CommandLine, run
     root, note = running
     done = invoke(*COMMAND)
     assert done.stdout == "0 clocks restored on n7\n"
-    assert "1 clock not restored, because the profile that changed it still runs" in done.stderr
+    assert "1 clock not restored: in use by an active profile" in done.stderr
     assert cpufreq_tree.limits(root, 0) == CHANGED
     assert note.exists()
 

@@ -69,7 +69,7 @@ def test_a_network_has_no_parameters_of_operators() -> None:
         ({"operator": "conv3d"}, "unknown operator 'conv3d'; did you mean 'conv2d'?"),
         ({"operator": "axpy.py"}, "unknown operator 'axpy.py'; did you mean operator: {python: axpy.py}?"),
         ({"operator": {"file": "axpy.py"}}, "'operator' must be a name or a Python file, e.g. operator: {python: axp"),
-        ({"operator": {"python": "ops/axpy"}}, "'ops/axpy' is not a Python file; the name of the file of an operator"),
+        ({"operator": {"python": "ops/axpy"}}, "'ops/axpy' is not a Python file; the name must end with .py"),
         ({"operator": "python:axpy.cpp"}, "'axpy.cpp' is not a Python file"),
         ({"operator": "python: "}, "invalid operator 'python: '; use python:FILE"),
         ({**OWN, "framework": "jax"}, "'python:axpy.py' requires framework: pytorch, not jax"),
@@ -97,7 +97,7 @@ def test_a_network_has_no_parameters_of_operators() -> None:
         ),
         (
             {"operator": "all_reduce", "tasks_per_node": 2, "execution": "compiled"},
-            "the operator all_reduce is not compiled; use execution: eager",
+            "operator: all_reduce cannot be used with execution: compiled; use execution: eager",
         ),
         ({"tasks_per_node": 2}, "the strategy single allows one task, not 2"),
         ({"batch_size": 32}, "'batch_size' cannot be used with task: operator; use sizes"),

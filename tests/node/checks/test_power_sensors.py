@@ -64,13 +64,13 @@ def test_the_power_meter_of_another_server_is_no_sensor(lay) -> None:
     (finding,) = power_sensors.check(
         lay({f"sys/class/hwmon/hwmon0/power1_{name}": text for name, text in (("oem_info", ""), ("average", "9"))})
     )
-    assert "no sensor" in finding.found
+    assert "power sensor not found" in finding.found
 
 
 def test_a_machine_without_a_sensor_says_so(lay) -> None:
     (finding,) = power_sensors.check(lay({}))
     assert (finding.subject, finding.level) == ("CPU energy", NOTE)
-    assert "no sensor" in finding.found
+    assert "power sensor not found" in finding.found
 
 
 class FakeEnergy:

@@ -217,7 +217,7 @@ def test_a_monitor_that_ended_before_the_profile_leaves_its_interference_unknown
     assert found.interference
     assert found.interference.verdict == "clean"
     (warning,) = found.warnings
-    unknown = "profile: whether there was interference while operators were timed is unknown"
+    unknown = "profile: interference while operators were timed is unknown"
     assert warning == f"{unknown} (the monitor on n1 ended before the run did)"
     unmonitored = monitor_summary.of_run([with_profile(measured(0, "n2"), 7.0, 19.0)], str(tmp_path), on_gpus=False)
     assert not unmonitored.warnings, "the verdict on the measurements has the reason"

@@ -160,7 +160,7 @@ def test_other_tasks_and_later_runs_have_none(recorded: Any, changes: dict[str, 
 
 def test_what_cannot_be_recorded_has_a_reason(recorded: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     found = recorded(threads="dynamic")
-    assert found.trajectory == Trajectory(reason="a case with a per-layer thread plan cannot record a trajectory")
+    assert found.trajectory == Trajectory(reason="a trajectory cannot be used with threads: dynamic")
 
     def fail(self: Any, batches: Any) -> Any:
         raise ValueError("bad\nat line 3")

@@ -63,8 +63,8 @@ def test_several_times_of_a_problem_become_their_median(tmp_path: Path) -> None:
     ("text", "what", "line"),
     [
         ("framework,time\npytorch,1\n", "column 'device' not found", 1),
-        (HEADER.replace(",k,", ",kk,") + GEMM, "column 'k' not found, a size of op 'gemm'", 1),
-        (HEADER.replace(",ranks,", ",tasks,") + ALL_REDUCE, "column 'ranks' not found, a size of op 'all_reduce'", 1),
+        (HEADER.replace(",k,", ",kk,") + GEMM, "column 'k' not found; op 'gemm' requires it", 1),
+        (HEADER.replace(",ranks,", ",tasks,") + ALL_REDUCE, "column 'ranks' not found; op 'all_reduce' requires it", 1),
         ("device,precision,op,phase,time_ms\nA,B,gem,forward,1\n", "unknown op 'gem'; did you mean 'gemm'?", 2),
         (HEADER + GEMM.replace("gemm", "gem"), "unknown op 'gem'; did you mean 'gemm'?", 2),
         (HEADER + GEMM.replace("forward", "forwards"), "unknown phase 'forwards'; did you mean 'forward'?", 2),

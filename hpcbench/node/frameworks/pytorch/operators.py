@@ -129,7 +129,7 @@ _Built = Tuple[Function, Tensors]
 def _join(problem: Problem, device: torch.device) -> None:
     """Join the group of ranks of a collective operator. Raise Unsupported for a compiled one."""
     if problem.parameters["execution"] == COMPILED:
-        raise Unsupported("a collective operator is not compiled; use execution: eager")
+        raise Unsupported("collective operators cannot be used with execution: compiled; use execution: eager")
     strategies.join_group(problem, device)
 
 

@@ -60,8 +60,8 @@ def check_output(operator: OwnOperator, output: Any) -> None:
     _check_shape(title, OUTPUT, output, operator.output().shape)
     if not has_backward(operator) and not output.requires_grad:
         raise BadModel(
-            "operator: the result of %s does not depend on its inputs for autograd (detached?); use operations that "
-            "PyTorch differentiates, or add the function `backward`" % title
+            "operator: the result of %s does not require grad (detached?); use differentiable operations of PyTorch, "
+            "or add the function `backward`" % title
         )
 
 

@@ -55,14 +55,14 @@ def _gradients(check: GradientCheck) -> str:
 def _repeats(found: Repeatability) -> str:
     calls = f"{plural(found.calls, 'call')} bitwise equal"
     if not found.bitwise:
-        calls = f"{plural(found.calls, 'call')} differ by up to {_difference(found.largest_difference)}"
+        calls = f"{plural(found.calls, 'call')} differ {_difference(found.largest_difference)}"
     if found.threads_bitwise is None:
         return calls
     counts = f"with {', '.join(map(str, found.thread_counts))} threads"
     if found.threads_bitwise:
-        return f"{calls}, bitwise equal {counts}"
-    return f"{calls}, differ {counts} by up to {_difference(found.threads_difference)}"
+        return f"{calls}; results {counts} are bitwise equal{', too' if found.bitwise else ''}"
+    return f"{calls}; results {counts} differ {_difference(found.threads_difference)}"
 
 
 def _difference(value: float | None) -> str:
-    return "an amount that is not finite" if value is None else f"{value:.2g}"
+    return "(the difference is not finite)" if value is None else f"by up to {value:.2g}"

@@ -117,8 +117,8 @@ def _which_times(profile: StepProfile) -> Iterator[str]:
     ratio = profile.sums[STREAM].ratio if STREAM in profile.sums else None
     if ratio is not None and not _LEAST <= ratio <= _MOST and IN_NETWORK in profile.sums:
         yield (
-            f"The ratio of the stream times is not between {_LEAST} and {_MOST}: use the times in the network. The "
-            "framework overhead below is that of the stream times."
+            f"The stream times do not account for the step (ratio not between {_LEAST} and {_MOST}): use the "
+            "`in network` times. The framework overhead is computed from the stream times."
         )
 
 

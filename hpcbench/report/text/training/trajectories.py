@@ -18,4 +18,4 @@ def trajectory_notes(results: Results) -> Iterator[str]:
         return
     missing = rows[rows[_REASON].notna()]
     of = f"{missing['case'].nunique():,} of {plural(rows['case'].nunique(), 'case')}"
-    yield f"Trajectory not recorded: {of}. {grouped_reasons(missing, _REASON)}."
+    yield f"Trajectory not recorded: {of}; {grouped_reasons(missing, _REASON)}."

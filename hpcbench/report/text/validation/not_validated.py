@@ -29,7 +29,7 @@ def not_validated_notes(results: Results) -> Iterator[str]:
     if missing.empty:
         return
     of = f"{missing['case'].nunique():,} of {plural(rows['case'][rows['validation'].notna()].nunique(), 'case')}"
-    yield f"Not validated: {of}. {grouped_reasons(missing, 'validation_reason')}."
+    yield f"Not validated: {of}; {grouped_reasons(missing, 'validation_reason')}."
 
 
 def grouped_reasons(rows: pd.DataFrame, column: str) -> str:

@@ -201,7 +201,7 @@ def test_timed_sums_stay_finite_and_the_validation_adds_up_other_numbers_with_a_
 
 
 def test_a_compiled_collective_operator_is_unsupported_with_the_reason() -> None:
-    with pytest.raises(Unsupported, match="a collective operator is not compiled; use execution: eager"):
+    with pytest.raises(Unsupported, match="collective operators cannot be used with execution: compiled"):
         computation("all_reduce", {"floats": 5}, of=OperatorOfAProcess, execution="compiled")
 
 

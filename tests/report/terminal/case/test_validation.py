@@ -25,7 +25,7 @@ def test_a_passed_validation_has_its_evidence() -> None:
     assert validation_line([GOOD]) == (
         "passed; largest error / bound of rounding errors: 0.125 (the output); "
         "gradient check: differs from central differences by 2.5e-09 of the norm, in float64; "
-        "5 calls bitwise equal, bitwise equal with 1, 2, 4 threads"
+        "5 calls bitwise equal; results with 1, 2, 4 threads are bitwise equal, too"
     )
 
 
@@ -40,8 +40,11 @@ def test_results_that_differ_have_their_largest_difference() -> None:
     assert validation_line([Validation(PASSED, repeatability=calls)]) == "passed; 5 calls differ by up to 1.5e-07"
     threads = replace(REPEATS, threads_bitwise=False, threads_difference=None)
     line = validation_line([Validation(PASSED, repeatability=threads)])
-    expected = "5 calls bitwise equal, differ with 1, 2, 4 threads by up to an amount that is not finite"
+    expected = "5 calls bitwise equal; results with 1, 2, 4 threads differ (the difference is not finite)"
     assert line == f"passed; {expected}"
+    both = replace(REPEATS, bitwise=False, largest_difference=None)
+    expected = "5 calls differ (the difference is not finite); results with 1, 2, 4 threads are bitwise equal"
+    assert validation_line([Validation(PASSED, repeatability=both)]) == f"passed; {expected}"
 
 
 def test_a_failed_run_decides_and_has_its_reason() -> None:

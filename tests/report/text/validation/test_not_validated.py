@@ -40,7 +40,7 @@ def results(make_record: MakeRecord) -> Callable[..., Any]:
 
 def test_reasons_that_differ_in_numbers_are_one(results: Any) -> None:
     found = results("it failed (KeyError: x)", "too large: 1.5e+02 GFLOP", None, "too large: 70 GFLOP")
-    note = "Not validated: 3 of 4 cases. too large: 1.5e+02 GFLOP (2 cases); it failed (KeyError: x) (1 case)."
+    note = "Not validated: 3 of 4 cases; too large: 1.5e+02 GFLOP (2 cases); it failed (KeyError: x) (1 case)."
     assert list(not_validated_notes(found)) == [note]
     assert note in ranking_notes(found)
 
@@ -51,12 +51,12 @@ def test_of_many_reasons_some_are_shown(results: Any) -> None:
 
 
 def test_trainings_without_a_trajectory_have_a_sentence_with_the_reasons(make_record: MakeRecord) -> None:
-    single, ddp = Trajectory(losses=[0.5]), Trajectory(reason="only the strategy single can record a trajectory")
+    single, ddp = Trajectory(losses=[0.5]), Trajectory(reason="a trajectory requires strategy: single")
     records = [
         make_record(case, parameters={"batch_size": 2**case}, facts={"trajectory": to_json(found)})
         for case, found in enumerate((single, ddp, ddp))
     ]
-    note = "Trajectory not recorded: 2 of 3 cases. only the strategy single can record a trajectory (2 cases)."
+    note = "Trajectory not recorded: 2 of 3 cases; a trajectory requires strategy: single (2 cases)."
     assert note in ranking_notes(results_of(records))
     assert not list(trajectory_notes(results_of(records[:1])))
 
