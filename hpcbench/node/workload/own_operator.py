@@ -187,8 +187,8 @@ def _checked(file: UserFile, found: Any) -> Arrays:
             values = (file.title("inputs"), array.shape, name)
             raise BadModel("operator: %s returned an empty array (shape %s) for '%s'" % values)
         if kind != "f" and not _INT32.min <= array.min() <= array.max() <= _INT32.max:
-            values = (file.title("inputs"), name)
-            raise BadModel("operator: %s returned integers for '%s' that do not fit into 32 bits" % values)
+            what = "operator: %s returned integers for '%s' that do not fit into 32 bits"
+            raise BadModel(what % (file.title("inputs"), name))
         arrays[name] = array.astype(numpy.float32 if kind == "f" else numpy.int32)
     return arrays
 
