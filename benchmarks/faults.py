@@ -189,7 +189,7 @@ def run(workload: str, cpu: int, fault: Fault, seconds: float) -> Outcome:
             worker.kill()
             monitor.communicate(timeout=30)
         ranks = [{"host": hostname.name(os.environ), "facts": {"measurements": samples}}]
-        found, nodes = monitor_summary.of_run(ranks, str(scratch), on_gpus=False)
+        found, nodes, _ = monitor_summary.of_run(ranks, str(scratch), on_gpus=False)
     assert found is not None
     ended = nodes[0].monitor
     cost = Cost(ended["cpu_s"] / ended["elapsed_s"], ended["ticks"] / ended["elapsed_s"]) if ended else None

@@ -20,6 +20,15 @@ def answer(answers):
         found = importlib.import_module(script).main(*words)
         answers.write(json.dumps(found) + "\n")
         answers.flush()
+        forget_external_models()
+
+
+def forget_external_models():
+    """Undo the layout and data type that an external model of Keras chooses: a worker has one model."""
+    layers = sys.modules.get("hpcbench_carried.node.frameworks.keras.layers")
+    if layers:
+        layers.keras.config.set_image_data_format(layers.LAYOUT)
+        layers.keras.config.set_floatx("float32")
 
 
 if __name__ == "__main__":

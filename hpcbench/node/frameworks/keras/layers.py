@@ -18,7 +18,8 @@ KERAS = SupportedLibrary("Keras", keras.__version__, "3", "4")
 
 # The native layout of each backend: with the other one, every convolution would transpose its input.
 CHANNELS_FIRST = keras.backend.backend() == "torch"
-keras.config.set_image_data_format("channels_first" if CHANNELS_FIRST else "channels_last")
+LAYOUT = "channels_first" if CHANNELS_FIRST else "channels_last"
+keras.config.set_image_data_format(LAYOUT)
 CHANNELS = 1 if CHANNELS_FIRST else -1
 
 
