@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from functools import cache, partial
 from typing import TYPE_CHECKING
 
@@ -18,6 +18,7 @@ from hpcbench.analysis.studies.rule_checks import check
 from hpcbench.collect.resource_usage import used
 from hpcbench.collect.sweep_output import found_in_sweep
 from hpcbench.collect.table import sample_table
+from hpcbench.commands.analyse.sweeps_to_report import sweeps_to_report
 from hpcbench.commands.options.completion import complete_case, complete_metric
 from hpcbench.commands.options.extras import require_packages
 from hpcbench.commands.options.figure_options import figure_options, formats_of, write_figures
@@ -35,9 +36,7 @@ from hpcbench.commands.options.outputs import (
 from hpcbench.commands.options.published_option import published_option
 from hpcbench.commands.shared.context import (
     archives_of_anybody,
-    is_archive,
     not_empty,
-    open_sweep,
     sweep_argument,
     workspace_of,
 )
@@ -54,7 +53,7 @@ from hpcbench.report.load.metrics import DEFAULT_METRIC
 from hpcbench.report.load.printed_units import mixed_units
 from hpcbench.report.load.published import Published, with_published
 from hpcbench.report.load.rank_by import ranked_by
-from hpcbench.report.load.records import records_of, surveyed
+from hpcbench.report.load.records import records_of
 from hpcbench.report.load.tuning_results import TuningSummary, tuning_summaries
 from hpcbench.report.terminal.found_metrics import print_found
 from hpcbench.report.terminal.operators import print_operators
@@ -65,7 +64,6 @@ from hpcbench.report.terminal.usage import use_in_words
 from hpcbench.report.text.heading import heading
 from hpcbench.report.text.insights import insights
 from hpcbench.status.progress import Progress
-from hpcbench.store.workspace import Workspace
 from hpcbench.util.console import err, out, print_warnings
 from hpcbench.util.exit_status import FAILURE, SUCCESS, exit_statuses
 from hpcbench.util.gc_pause import without_garbage_collection
@@ -184,7 +182,7 @@ def report_command(
     _check_options(asked, level, plot, bool(figures), all_rules)
     require_packages(asked, figures)
     workspace = workspace_of(context)
-    progresses = _progresses(context, workspace, sweep)
+    progresses = sweeps_to_report(context, workspace, sweep)
     records = [record for progress in progresses for record in records_of(progress)]
     if not has_results(records):
         err.print("no records found; see: hpcbench status")
@@ -204,30 +202,6 @@ def report_command(
     write_mllogs(records, mllog)
     check_measurable(results)
     return SUCCESS if results.succeeded else FAILURE
-
-
-def _progresses(context: click.Context, workspace: Workspace, sweeps: Sequence[str]) -> list[Progress]:
-    """Return the state of the sweeps, otherwise of the latest one.
-
-    Raise UserError if two sweeps have the same name, e.g. one in an archive: tables identify them by name.
-    """
-    asked = list(dict.fromkeys(sweeps or ("latest",)))
-    found = [open_sweep(context, workspace, name) for name in asked]
-    names = [paths.name for paths in found]
-    _check_distinct(asked, names, workspace)
-    if twice := [name for name in names if names.count(name) > 1]:
-        hint = "report each separately, or compare them: hpcbench compare BASE NEW"
-        raise UserError(f"two sweeps have the name '{twice[0]}'", hint=hint)
-    return [surveyed(paths) for paths in found]
-
-
-def _check_distinct(asked: Sequence[str], names: Sequence[str], workspace: Workspace) -> None:
-    """Raise UserError if one of the asked names only stands for a sweep that is also asked for by its own name."""
-    for name, stands_for in zip(asked, names, strict=True):
-        is_alone = name == stands_for or stands_for not in asked or is_archive(workspace, name)
-        if not is_alone and name not in ("latest", *workspace.experiments().values()):
-            what = f"'{name}' and '{stands_for}' are the same sweep: '{name}' is a prefix of its name"
-            raise UserError(what, hint="remove one of them; to list all sweeps: hpcbench list sweeps")
 
 
 def _print(
