@@ -23,13 +23,17 @@ def test_no_correct_network_is_a_false_alarm(framework: str, ask: Any) -> None:
     assert [each for each in failed if (framework, each[1]) not in INEXACT] == []
 
 
+def verdicts_of(model: str, framework: str, ask: Any) -> dict[str, tuple[str, str | None]]:
+    """The verdict and its reason for a model with one seed, by task."""
+    words = ("validation_probe", framework, FRAMEWORKS[framework].executions[0], model, 1)
+    return {task: (verdict, reason) for _, task, _, verdict, reason, _ in ask(*words, framework=framework)}
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("framework", TRAINING_FRAMEWORKS)
 def test_convolutions_and_pooling_of_no_framework_are_a_false_alarm(framework: str, ask: Any) -> None:
     """In inference: in training, batches of this size have too large bounds."""
-    words = ("validation_probe", framework, FRAMEWORKS[framework].executions[0], "resnet50", 1)
-    found = ask(*words, framework=framework)
-    verdicts = {task: (verdict, reason) for _, task, _, verdict, reason, _ in found}
+    verdicts = verdicts_of("resnet50", framework, ask)
     assert verdicts["inference"] == (PASSED, None)
     assert verdicts["backward"][0] == NOT_VALIDATED
     assert "too large to detect errors" in verdicts["backward"][1]
@@ -39,7 +43,5 @@ def test_convolutions_and_pooling_of_no_framework_are_a_false_alarm(framework: s
 @pytest.mark.parametrize("framework", TRAINING_FRAMEWORKS)
 def test_gradients_of_convolutions_of_no_framework_are_a_false_alarm(framework: str, ask: Any) -> None:
     """AlexNet has no batch normalization, so that its bounds are small enough in the backward pass."""
-    words = ("validation_probe", framework, FRAMEWORKS[framework].executions[0], "alexnet", 1)
-    found = ask(*words, framework=framework)
-    verdicts = {task: (verdict, reason) for _, task, _, verdict, reason, _ in found}
+    verdicts = verdicts_of("alexnet", framework, ask)
     assert verdicts == dict.fromkeys(("inference", "backward"), (PASSED, None))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from .bench import BRIEF, GRACE_S, Bench, Done, Record
@@ -112,43 +112,46 @@ def _profile(bench: Bench, name: str, options: Sequence[str], deadline_s: float)
     return of_clocks(records[0], rows) if options else of_rows(records[0], rows, bench.is_rehearsal)
 
 
-def _named(record: Record) -> str:
-    return "{operator} {phase}".format(**record["parameters"])
-
-
 def of_validations(records: Sequence[Record], wanted: int, last_line: str) -> Outcome:
     """Return whether all operators completed with validated results."""
-    ended = [record for record in records if record["status"] != "cancelled"]
-    if not ended:
-        return judged([], [f"no record: {last_line}"])
-    evidence, problems = [], []
-    for record in ended:
+
+    def one(record: Record) -> tuple[bool, str]:
         found = record["validation"] or {"verdict": None, "reason": None, "worst": None}
         if (record["status"], found["verdict"]) == ("completed", "passed"):
-            evidence.append(f"{_named(record)}: error {found['worst']['bound_ratio']:.2g} of the bound")
-        else:
-            reason = found["reason"] or (record["error"] or {}).get("message")
-            problems.append(f"{_named(record)}: {record['status']}: {found['verdict']}: {reason}")
-    return _complete(judged(evidence, problems), len(ended), wanted)
+            return True, f"error {found['worst']['bound_ratio']:.2g} of the bound"
+        reason = found["reason"] or (record["error"] or {}).get("message")
+        return False, f"{record['status']}: {found['verdict']}: {reason}"
+
+    return _of_each(records, wanted, last_line, one)
 
 
 def of_faults(records: Sequence[Record], wanted: int, last_line: str) -> Outcome:
     """Return whether the validation failed in each operator."""
+
+    def one(record: Record) -> tuple[bool, str]:
+        error = record["error"] or {}
+        if error.get("type") == "validation":
+            return True, error["message"]
+        return False, f"TF32 was not found: {record['status']}: {error.get('message')}"
+
+    return _of_each(records, wanted, last_line, one)
+
+
+def _of_each(
+    records: Sequence[Record], wanted: int, last_line: str, one: Callable[[Record], tuple[bool, str]]
+) -> Outcome:
+    """Return the outcome of all records, each judged by `one`: whether it is good, and a sentence."""
     ended = [record for record in records if record["status"] != "cancelled"]
     if not ended:
         return judged([], [f"no record: {last_line}"])
     evidence, problems = [], []
     for record in ended:
-        error = record["error"] or {}
-        if error.get("type") == "validation":
-            evidence.append(f"{_named(record)}: {error['message']}")
-        else:
-            problems.append(f"{_named(record)}: TF32 was not found: {record['status']}: {error.get('message')}")
-    return _complete(judged(evidence, problems), len(ended), wanted)
-
-
-def _complete(outcome: Outcome, ended: int, wanted: int) -> Outcome:
-    return outcome.cut_short(f"run for lack of time: {ended} of {wanted} cases") if ended < wanted else outcome
+        is_good, shown = one(record)
+        (evidence if is_good else problems).append("{operator} {phase}: ".format(**record["parameters"]) + shown)
+    outcome = judged(evidence, problems)
+    if len(ended) < wanted:
+        return outcome.cut_short(f"run for lack of time: {len(ended)} of {wanted} cases")
+    return outcome
 
 
 def of_rows(record: Record, rows: Sequence[Row], on_cpu: bool) -> Outcome:

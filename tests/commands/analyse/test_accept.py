@@ -125,7 +125,8 @@ def test_a_quantity_that_one_task_of_an_axis_has_is_planned(invoke: CommandLine)
         {"task": "time_to_accuracy", "target_accuracy": 0.9, "data": {"npz": "digits.npz"}},
     ]
     experiment = invoke.experiment(accept={"accuracy": "> 0.9"}, include=include)
-    invoke("sweep", experiment, "--dry-run")
+    plan = json.loads(invoke("sweep", experiment, "--dry-run", "--json").stdout)
+    assert [case["parameters"]["task"] for case in plan["cases"]] == ["training", "time_to_accuracy"]
 
 
 def test_a_gate_fails_if_a_case_is_rejected(invoke: CommandLine, swept: Swept) -> None:
