@@ -67,12 +67,12 @@ def _too_large(computation: OperatorComputation) -> Optional[str]:
         return "one call has %.3g GFLOP, more than %g" % (flops / 1e9, MOST_FLOPS / 1e9)
     numbers = reference_numbers(operator, computation.problem.group.size if operator.is_collective else 1)
     if numbers > MOST_NUMBERS:
-        return "the reference has %.0f million numbers, more than %g million" % (numbers / 1e6, MOST_NUMBERS / 1e6)
+        return "%.0f million numbers, more than %g million" % (numbers / 1e6, MOST_NUMBERS / 1e6)
     if operator.is_collective:  # whose ranks must all do the same, but may see other amounts of memory
         return None
     needed, available = reference_bytes(operator, phase), available_bytes(this_system())
     if available is not None and needed > available:
-        return "the reference needs %.2f GB of memory, and %.2f GB are available" % (needed / 1e9, available / 1e9)
+        return "it needs %.2f GB of memory, and %.2f GB are available" % (needed / 1e9, available / 1e9)
     return None
 
 
