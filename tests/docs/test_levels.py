@@ -68,7 +68,7 @@ TESTS: dict[str, str | tuple[str, ...]] = {
     "test_trainings_in_two_frameworks_diverge_by_rounding_alone",
     "optimizers: gradient descent, momentum, Adam, AdaGrad, RMSProp": "tests/frameworks/test_optimizers.py::"
     "test_all_optimizers_agree_with_the_reference",
-    "`test_optimizer`": "tests/frameworks/test_optimizers.py::test_all_optimizers_agree_with_the_reference",
+    "`test_optimizer`": f"{VALIDATION}/test_update_check.py::test_each_planted_fault_is_found",
     "samplers: ordered and shuffled": f"{VALIDATION}/test_data_check.py::"
     "test_an_epoch_in_the_order_of_the_last_one_is_found",
     "`test_sampler`, `SamplerEventMetric`": (

@@ -1,10 +1,6 @@
-"""Optimizers with options, a fixed sequence of gradients, and what they make of weights in float64 (NumPy).
-
-The reference is written from the formulas of the papers, one weight tensor at a time, and shares no code with hpcbench.
-"""
+"""Optimizers with options, and a fixed sequence of gradients."""
 
 import functools
-import math
 
 import numpy
 
@@ -51,70 +47,3 @@ def gradients():
         sequence.append([scale * numbers.standard_normal(weight.shape) for weight in start()])
         sequence[-1][1][step % 5] = 0.0
     return [[each.astype(numpy.float32) for each in step] for step in sequence]
-
-
-def reference(options):
-    """Return the weights in float64 after 1 and after all steps."""
-    weights = [weight.astype(numpy.float64) for weight in start()]
-    states = [{} for _ in weights]
-    first = None
-    for step, found in enumerate(gradients()):
-        found = _clipped([each.astype(numpy.float64) for each in found], options)
-        rate = _rate(options["learning_rate"], step)
-        pairs = zip(weights, found, states, strict=True)
-        weights = [_updated(options, weight, gradient, state, rate, step + 1) for weight, gradient, state in pairs]
-        first = first or weights
-    return first, weights
-
-
-def _clipped(found, options):
-    if "clip_norm" in options:
-        norm = math.sqrt(sum(float((each**2).sum()) for each in found))
-        return [each * min(1.0, options["clip_norm"] / (norm + 1e-6)) for each in found]
-    limit = options.get("clip_value", math.inf)
-    return [numpy.clip(each, -limit, limit) for each in found]
-
-
-def _rate(given, step):
-    if not isinstance(given, dict):
-        return given
-    if step < given["warmup_steps"]:
-        return given["peak"] * (step + 1) / given["warmup_steps"]
-    if given["schedule"] == "steps":
-        return ([given["peak"]] + [rate for start, rate in given["milestones"] if step >= start])[-1]
-    if given["schedule"] == "constant":
-        return given["peak"]
-    passed = min(1.0, (step - given["warmup_steps"]) / (given["total_steps"] - given["warmup_steps"]))
-    return given["final"] + (given["peak"] - given["final"]) * (1 + math.cos(math.pi * passed)) / 2
-
-
-def _updated(options, weight, gradient, state, rate, count):
-    name = options["name"]
-    decay = options.get("weight_decay", {"adamw": 0.01, "lamb": 0.01}.get(name, 0.0))
-    eps = options.get("eps", {"adagrad": 1e-10, "lamb": 1e-6}.get(name, 1e-8))
-    if name not in ("adamw", "lamb"):
-        gradient = gradient + decay * weight
-    if name == "sgd":
-        return weight - rate * gradient
-    if name in ("momentum", "nesterov"):
-        momentum = options.get("momentum", 0.9)
-        state["b"] = momentum * state.get("b", 0.0) + gradient
-        return weight - rate * (gradient + momentum * state["b"] if name == "nesterov" else state["b"])
-    if name == "adagrad":
-        state["s"] = state.get("s", 0.0) + gradient**2
-        return weight - rate * gradient / (numpy.sqrt(state["s"]) + eps)
-    if name == "rmsprop":
-        alpha = options.get("alpha", 0.99)
-        state["s"] = alpha * state.get("s", 0.0) + (1 - alpha) * gradient**2
-        return weight - rate * gradient / (numpy.sqrt(state["s"]) + eps)
-    first, second = options.get("betas", (0.9, 0.999))
-    state["m"] = first * state.get("m", 0.0) + (1 - first) * gradient
-    state["v"] = second * state.get("v", 0.0) + (1 - second) * gradient**2
-    update = state["m"] / (1 - first**count) / (numpy.sqrt(state["v"] / (1 - second**count)) + eps)
-    if name == "adam":
-        return weight - rate * update
-    if name == "adamw":
-        return weight - rate * decay * weight - rate * update
-    update = update + decay * weight
-    own, change = numpy.linalg.norm(weight), numpy.linalg.norm(update)
-    return weight - rate * (own / change if own > 0 and change > 0 else 1.0) * update

@@ -8,6 +8,7 @@ import pytest
 
 from hpcbench.core.frameworks import FRAMEWORKS, TRAINING_FRAMEWORKS
 from hpcbench.core.validation.result import NOT_VALIDATED, PASSED
+from hpcbench.node.worker.validation.update_check import STEPS
 
 SEEDS = 2
 INEXACT = {("mxnet", "backward")}  # the cross entropy, as in test_operators.py
@@ -21,6 +22,13 @@ def test_no_correct_network_is_a_false_alarm(framework: str, ask: Any) -> None:
     assert len(found) == 5 * 2 * SEEDS
     failed = [each for each in found if each[3] != PASSED]
     assert [each for each in failed if (framework, each[1]) not in INEXACT] == []
+
+
+@pytest.mark.parametrize("framework", TRAINING_FRAMEWORKS)
+def test_no_update_of_an_optimizer_is_a_false_alarm(framework: str, ask: Any) -> None:
+    found = ask("update_probe", framework, FRAMEWORKS[framework].executions[0], framework=framework)
+    assert len(found) == 4
+    assert [each for each in found if each[1:3] != [STEPS, None] or not 0 < each[3] < 0.5] == []
 
 
 def verdicts_of(model: str, framework: str, ask: Any) -> dict[str, tuple[str, str | None]]:

@@ -51,6 +51,7 @@ _LARGEST = (
     *("peak_memory_bytes", "peak_device_bytes", "saved_activation_bytes", "resident_fraction"),
     *("error_l1", "error_l2", "error_max", "error_relative_l1"),
     *("error_relative_l2", "error_relative_max", "error_ulps", "error_bound_ratio", "gradient_check_error"),
+    "update_error",
     *("repeat_difference", "repeated_items", "missing_items"),
 )
 _PER_REPETITION = (

@@ -65,6 +65,29 @@ class GradientCheck:
 
 
 @dataclass(frozen=True)
+class UpdateCheck:
+    """The weights after the first steps of a training, compared with the definition of its optimizer in float64."""
+
+    steps: int = described("number of steps that were compared")
+    worst_step: Optional[int] = described("step with the largest ratio to its tolerance, from 1", default=None)
+    error: Optional[float] = described(
+        "L2 norm of the difference of the weights from the definition of the optimizer after that step, over that of "
+        "their change in the step; null if it is not finite, or if no step was compared",
+        "update_error",
+        default=None,
+    )
+    bound_ratio: Optional[float] = described(
+        "ratio of that difference to its tolerance; above 1, the update is wrong", default=None
+    )
+    reason: Optional[str] = described("why fewer steps were compared", default=None)
+
+    @property
+    def is_wrong(self) -> bool:
+        """Return whether a step differs by more than its tolerance, or is not finite."""
+        return self.steps > 0 and (self.bound_ratio is None or self.bound_ratio > 1)
+
+
+@dataclass(frozen=True)
 class Repeatability:
     """Whether calls with the same input return the same bits."""
 
@@ -127,6 +150,7 @@ class Validation:
     worst: Optional[ArrayError] = described("array with the largest ratio to its bound", default=None)
     arrays: Optional[Mapping[str, ArrayError]] = described("error of each array, by name", default=None)
     gradient_check: Optional[GradientCheck] = described("gradient check", default=None)
+    update: Optional[UpdateCheck] = described("check of the updates of a training", default=None)
     repeatability: Optional[Repeatability] = described("repeatability", default=None)
     error_map: Optional[HeatMap] = described("where the absolute error of the worst array is", default=None)
     variance_map: Optional[HeatMap] = described(

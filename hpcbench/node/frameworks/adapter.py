@@ -174,6 +174,10 @@ class Network(Computation):
     def gradients(self) -> "Iterable[numpy.ndarray]":
         """Yield the gradients of the last `differentiate`, in the layout of `weights`. All ranks must call this."""
 
+    def make_deterministic(self) -> None:
+        """Switch off the random parts of a model that hpcbench does not build, such as dropout."""
+        return
+
     def saved_activations(self) -> SavedActivations:
         """Return the memory that the forward pass of a batch keeps for its backward pass, on this rank."""
         return SavedActivations(reason="this framework does not show which arrays it keeps")

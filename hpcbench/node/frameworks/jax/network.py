@@ -35,11 +35,15 @@ class Model(NamedTuple):
     apply: Callable[[Arrays, Arrays, Any, bool], Tuple[Any, Arrays]]
 
 
+Update = Callable[[Arrays, Any, Arrays], Tuple[Arrays, Any]]
+"""(weights, state, gradients) -> (weights, state)"""
+
+
 class Optimizer(NamedTuple):
-    """The state of an optimizer, and `update`: (weights, state, gradients) -> (weights, state)."""
+    """The state of an optimizer, and its update of weights and state."""
 
     state: Any
-    update: Callable[[Arrays, Any, Arrays], Tuple[Arrays, Any]]
+    update: Update
 
 
 class JaxNetwork(Network):
@@ -55,10 +59,12 @@ class JaxNetwork(Network):
         self._weights = self.strategy.shared(model.weights)
         self._rest = self.strategy.own(model.rest)
         if problem.training:
-            is_backward = problem.parameters["task"] == BACKWARD
-            optimizer = keeping(model.weights) if is_backward else self.optimizer_of(problem, model.weights)
+            self._differentiate = self.strategy.training(self._training_step(model, _keep))
+            self._gradients: Arrays = []
+        if problem.training and problem.parameters["task"] != BACKWARD:
+            optimizer = self.optimizer_of(problem, model.weights)
             self._state = self.strategy.shared(optimizer.state)
-            self._learn = self.strategy.training(self._training_step(model, optimizer))
+            self._learn = self.strategy.training(self._training_step(model, optimizer.update))
         self._predict = self.strategy.inference(self._inference_step(model))
         self._unfinished: List[Any] = []
         self.feed()
@@ -80,7 +86,7 @@ class JaxNetwork(Network):
         logits: jax.Array = outputs
         return logits
 
-    def _training_step(self, model: Model, optimizer: Optimizer) -> Callable[..., Any]:
+    def _training_step(self, model: Model, update: Update) -> Callable[..., Any]:
         def loss_of(weights: Arrays, rest: Arrays, inputs: Any, labels: jax.Array) -> Tuple[jax.Array, Arrays]:
             outputs, rest = model.apply(weights, rest, inputs, True)
             return self.loss(outputs, labels), rest
@@ -103,7 +109,7 @@ class JaxNetwork(Network):
 
         def step(weights: Arrays, state: Any, rest: Arrays, batches: Sequence[Batch]) -> Any:
             (loss, rest), gradients = mean_of(weights, rest, batches)
-            weights, state = optimizer.update(weights, state, self.strategy.mean(gradients))
+            weights, state = update(weights, state, self.strategy.mean(gradients))
             return weights, state, rest, loss
 
         return step
@@ -128,10 +134,16 @@ class JaxNetwork(Network):
         return loss
 
     def differentiate(self, batches: Sequence[Batch]) -> jax.Array:
-        return self.learn(batches)  # with `keeping` instead of an optimizer
+        if not self._gradients:
+            zeros = [jnp.zeros(each.shape, each.dtype) for each in self._weights]
+            self._gradients = self.strategy.shared(zeros)
+        state = (self._weights, self._gradients, self._rest)
+        self._weights, self._gradients, self._rest, loss = self._differentiate(*state, list(batches))
+        self._unfinished.append(loss)
+        return loss
 
     def gradients(self) -> "Iterator[numpy.ndarray]":
-        return map(self.to_numpy, self._state)
+        return map(self.to_numpy, self._gradients)
 
     def on_device(self, inputs: "numpy.ndarray", labels: "numpy.ndarray") -> Batch:
         inputs = channels_last(inputs)
@@ -163,9 +175,9 @@ class JaxNetwork(Network):
         strategies.leave()
 
 
-def keeping(weights: Arrays) -> Optimizer:
-    """Return, instead of an optimizer, what keeps the weights. Its state are the gradients: XLA cannot drop them."""
-    return Optimizer([jnp.zeros_like(each) for each in weights], lambda weights, _, gradients: (weights, gradients))
+def _keep(weights: Arrays, state: Arrays, gradients: Arrays) -> Tuple[Arrays, Arrays]:
+    """Keep the weights, instead of an optimizer. The state becomes the gradients: XLA cannot drop them."""
+    return weights, gradients
 
 
 def remarks_on(dtype: str) -> List[str]:

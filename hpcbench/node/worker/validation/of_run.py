@@ -10,6 +10,7 @@ from .data_check import check_data
 from .external_networks import validate_external
 from .networks import validate_network
 from .retained_memory import retained
+from .update_check import with_updates
 from .validate import validate
 
 if TYPE_CHECKING:
@@ -54,6 +55,5 @@ def _validation(adapter: "Adapter", computation: Any, facts: Dict[str, Any]) -> 
     run = with_threads if adapter.changes_threads else None
     if problem.operator is not None:
         return validate(computation, run, counts)
-    if not problem.layers:
-        return validate_external(adapter, computation, run, counts)
-    return validate_network(adapter, computation, run, counts)
+    of_network = validate_network if problem.layers else validate_external
+    return with_updates(of_network(adapter, computation, run, counts), adapter, problem)

@@ -9,6 +9,7 @@ from hpcbench.core.validation.result import (
     PASSED,
     GradientCheck,
     Repeatability,
+    UpdateCheck,
     Validation,
     array_title,
 )
@@ -42,6 +43,8 @@ def _evidence(found: Validation) -> Iterator[str]:
         yield f"largest error / bound of rounding errors: {ratio} ({array})"
     if found.gradient_check:
         yield f"gradient check: {_gradients(found.gradient_check)}"
+    if found.update:
+        yield f"updates: {_updates(found.update)}"
     if found.repeatability:
         yield _repeats(found.repeatability)
 
@@ -50,6 +53,15 @@ def _gradients(check: GradientCheck) -> str:
     if check.error is None:
         return f"not finite in {check.dtype}"
     return f"differs from central differences by {check.error:.2g} of the norm, in {check.dtype}"
+
+
+def _updates(check: UpdateCheck) -> str:
+    if not check.steps:
+        return f"not compared, because {check.reason}"
+    steps = plural(check.steps, "step")
+    if check.error is None:
+        return f"not finite in {steps}"
+    return f"differ from the definition of the optimizer by up to {check.error:.2g} of the change, in {steps}"
 
 
 def _repeats(found: Repeatability) -> str:

@@ -26,6 +26,7 @@ from hpcbench.node.frameworks.external.network import ExternalNetwork  # noqa: E
 from hpcbench.node.frameworks.pytorch.network import PyTorchNetwork  # noqa: E402
 from hpcbench.node.worker.validation import external_networks, network_limits  # noqa: E402
 from hpcbench.node.worker.validation.external_networks import validate_external  # noqa: E402
+from hpcbench.node.worker.validation.update_check import STEPS, with_updates  # noqa: E402
 
 NETS = """
 import torch
@@ -116,7 +117,7 @@ def validated(
         parameters = make_parameters(model=f"nets_to_validate:{function}", **own)
         adapter = load("pytorch")
         network: Any = adapter.build(problems.of_case(parameters, Group(Ranks(0, 1))))
-        return validate_external(adapter, network, None, [])
+        return with_updates(validate_external(adapter, network, None, []), adapter, network.problem)
 
     threads = torch.get_num_threads()
     yield make
@@ -133,6 +134,7 @@ def test_no_correct_model_is_a_false_alarm(validated: Any, function: str, task: 
         assert (found.verdict, found.reason) == (PASSED, None)
         assert 0 < found.worst.ratio < 0.5
         assert {each.reason for each in found.arrays.values()} == {None}
+        assert (found.update and found.update.steps) == (STEPS if task == "training" else None)
         assert found.repeatability.bitwise
         if task == "inference":
             assert list(found.arrays) == ["output"]

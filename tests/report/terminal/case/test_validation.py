@@ -11,6 +11,7 @@ from hpcbench.core.validation.result import (
     ArrayError,
     GradientCheck,
     Repeatability,
+    UpdateCheck,
     Validation,
 )
 from hpcbench.report.terminal.case.validation import validation_line
@@ -63,3 +64,14 @@ def test_a_run_that_was_not_validated_has_its_reason() -> None:
 
 def test_a_case_without_validation_has_no_line() -> None:
     assert validation_line([]) == ""
+
+
+def test_the_updates_of_a_training_have_a_sentence() -> None:
+    def line(check: UpdateCheck) -> str:
+        return validation_line([Validation(PASSED, update=check)])
+
+    change = "differ from the definition of the optimizer by up to 1.2e-06 of the change, in 3 steps"
+    assert line(UpdateCheck(3, 2, 1.23e-6, 0.01)) == f"passed; updates: {change}"
+    small = "step 1 changes the weights by 1e-12 of their norm, too little"
+    assert line(UpdateCheck(0, reason=small)) == f"passed; updates: not compared, because {small}"
+    assert line(UpdateCheck(1, 1)) == "passed; updates: not finite in 1 step"

@@ -88,9 +88,17 @@ class ExternalPyTorchNetwork(ExternalNetwork, PyTorchNetwork):
         loss: torch.Tensor = self._loss(self.called(self.model, inputs), labels)
         return loss
 
+    @property
+    def _module(self) -> nn.Module:
+        module: nn.Module = getattr(self.model, "_orig_mod", self.model)  # of a compiled model
+        return module
+
+    def make_deterministic(self) -> None:
+        without_randomness(self._module)
+
     def exact(self, batch: Batch) -> Exact:
-        module = getattr(self.model, "_orig_mod", self.model)  # of a compiled model
-        without_randomness(module)
+        module = self._module
+        self.make_deterministic()
         if self.problem.parameters["weights"] is None:
             vary_constants(module, self.problem.parameters["seed"])
 

@@ -1,0 +1,168 @@
+"""The check of the updates of a training in PyTorch: each planted fault is found, and no optimizer is a false alarm."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from hpcbench.core.validation.result import FAILED, NOT_VALIDATED, PASSED, Validation
+from hpcbench.models.optimizers import OPTIMIZERS, Optimizer
+from hpcbench.models.schedules import Schedule
+from hpcbench.node.launch.ranks import Ranks
+from hpcbench.node.launch.rendezvous import Group
+from hpcbench.node.workload import problem as problems
+
+pytestmark = pytest.mark.torch
+torch = pytest.importorskip("torch", reason="PyTorch is not installed; not run: the check of updates")
+
+from hpcbench.node.frameworks import load  # noqa: E402 - they need torch
+from hpcbench.node.frameworks.pytorch import optimizers  # noqa: E402
+from hpcbench.node.frameworks.pytorch.network import PyTorchNetwork  # noqa: E402
+from hpcbench.node.worker.validation import update_check  # noqa: E402
+from hpcbench.node.worker.validation.update_check import with_updates  # noqa: E402
+
+MODEL = {"input_size": 5, "hidden_size": 6, "classes": 3}
+_SIZES = {"hidden_size": 8, "layers": 1, "heads": 2, "feed_forward_size": 8}
+TRANSFORMER = {**_SIZES, "vocabulary": 9, "positions": 4, "sequence_length": 4, "classes": 3}
+WARMUP = {"schedule": "cosine", "peak": 0.01, "warmup_steps": 2, "total_steps": 3}
+OPTIONS: list[dict[str, Any]] = [
+    *({"name": name} for name in OPTIMIZERS),
+    *({"name": name, "learning_rate": WARMUP, "weight_decay": 0.1, "clip_norm": 0.01} for name in OPTIMIZERS),
+    {"name": "adam", "gradient_accumulation_steps": 3, "clip_value": 1e-3},
+]
+
+
+@pytest.fixture
+def checked(make_parameters: Callable[..., dict[str, Any]]) -> Callable[..., Validation]:
+    """The validation of a training of which everything but the updates has passed."""
+
+    def make(before: str = PASSED, **changes: Any) -> Validation:
+        own = {"model": "mlp", "model_options": MODEL, "batch_size": 8, "task": "training", **changes}
+        problem = problems.of_case(make_parameters(**own), Group(Ranks(0, 1)))
+        return with_updates(Validation(before, duration_s=1.0), load("pytorch"), problem)
+
+    return make
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+def test_no_optimizer_is_a_false_alarm(checked: Any, options: dict[str, Any]) -> None:
+    found = checked(optimizer=options)
+    assert (found.verdict, found.reason) == (PASSED, None)
+    assert (found.update.steps, found.update.reason) == (update_check.STEPS, None)
+    assert 0 < found.update.bound_ratio < 0.5
+    assert found.update.error < 1e-4
+    assert found.duration_s > 1.0
+
+
+def test_dropout_is_left_out(checked: Any) -> None:
+    found = checked(model="transformer", model_options=TRANSFORMER)
+    assert (found.verdict, found.update.steps) == (PASSED, update_check.STEPS)
+
+
+def _of_options(optimizer: str, /, **changes: Any) -> tuple[str, Callable[[pytest.MonkeyPatch], None]]:
+    """Train with other options than the case has."""
+
+    def plant(patch: pytest.MonkeyPatch) -> None:
+        for function in ("optimizer_of", "schedule_of", "clip"):
+            right = getattr(optimizers, function)
+
+            def wrong(first: Any, options: Optimizer, right: Callable[..., Any] = right) -> Any:
+                return right(first, options._replace(**changes))
+
+            patch.setattr(optimizers, function, wrong)
+
+    return optimizer, plant
+
+
+def _of_step(name: str, learn: Callable[..., Any]) -> tuple[str, Callable[[pytest.MonkeyPatch], None]]:
+    right = PyTorchNetwork.learn
+    return name, lambda patch: patch.setattr(PyTorchNetwork, "learn", lambda *given: learn(right, *given))
+
+
+def _first_weight_kept(right: Any, self: Any, batches: Any) -> Any:
+    first = self.trainable()[0]
+    before = first.detach().clone()
+    loss = right(self, batches)
+    with torch.no_grad():
+        first.copy_(before)
+    return loss
+
+
+def _not_finite(right: Any, self: Any, batches: Any) -> Any:
+    loss = right(self, batches)
+    with torch.no_grad():
+        self.trainable()[0][0] = float("nan")
+    return loss
+
+
+FAULTS: dict[str, tuple[str, Callable[[pytest.MonkeyPatch], None]]] = {
+    "learning rate off by 1 %": _of_options("momentum", learning_rate=Schedule(0.0101)),
+    "schedule ignored": _of_options("scheduled", learning_rate=Schedule(0.01)),
+    "no momentum": _of_options("momentum", momentum=0.0),
+    "momentum off by 1 %": _of_options("momentum", momentum=0.909),
+    "momentum instead of nesterov": _of_options("nesterov", name="momentum"),
+    "second beta off": _of_options("adam", betas=(0.9, 0.99)),
+    "eps of adam off": _of_options("adam", eps=1e-4),
+    "adam instead of adamw": _of_options("adamw", name="adam"),
+    "no weight decay": _of_options("lamb", weight_decay=0.0),
+    "adagrad instead of rmsprop": _of_options("rmsprop", name="adagrad"),
+    "not clipped": _of_options("clipped", clip_norm=None),
+    "two updates": _of_step("sgd", lambda right, self, batches: (right(self, batches), self.update.step())[0]),
+    "no update": _of_step("sgd", lambda right, self, batches: self.differentiate(batches)),
+    "a weight without update": _of_step("adam", _first_weight_kept),
+    "not finite": _of_step("sgd", _not_finite),
+}
+NAMED: dict[str, dict[str, Any]] = {
+    "scheduled": {"name": "sgd", "learning_rate": WARMUP},
+    "clipped": {"name": "sgd", "clip_norm": 0.01},
+    "adamw": {"name": "adamw", "weight_decay": 0.1},
+    "lamb": {"name": "lamb", "weight_decay": 0.1},
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_each_planted_fault_is_found(checked: Any, fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    name, plant = FAULTS[fault]
+    optimizer = NAMED.get(name, {"name": name})
+    assert checked(optimizer=optimizer).verdict == PASSED
+    plant(monkeypatch)
+    found = checked(optimizer=optimizer)
+    assert found.verdict == FAILED
+    assert "the weights after step " in found.reason
+    assert found.update.is_wrong
+
+
+def test_gradients_that_vary_raise_the_tolerance(checked: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    right = PyTorchNetwork.differentiate
+
+    def varying(self: Any, batches: Any) -> Any:
+        loss = right(self, batches)
+        for weight in self.trainable():
+            weight.grad *= 1 + 0.01 * (2 * torch.rand(weight.shape) - 1)
+        return loss
+
+    monkeypatch.setattr(PyTorchNetwork, "differentiate", varying)
+    found = checked(optimizer="sgd")
+    assert found.verdict == PASSED
+    assert found.update.error > 1e-3
+
+
+def test_updates_that_are_too_small_are_not_compared(checked: Any) -> None:
+    found = checked(optimizer={"name": "sgd", "learning_rate": 1e-9})
+    assert (found.verdict, found.update.steps, found.update.error) == (PASSED, 0, None)
+    assert found.update.reason.startswith("step 1 changes the weights by ")
+
+
+def test_steps_after_the_weights_overflow_are_not_compared(checked: Any) -> None:
+    found = checked(optimizer={"name": "sgd", "learning_rate": 1000, "weight_decay": 1000})
+    assert (found.verdict, found.update.reason) == (PASSED, "the weights are not finite after step 3")
+    assert found.update.steps == 2
+
+
+@pytest.mark.parametrize(
+    ("before", "task"), [(PASSED, "backward"), (PASSED, "inference"), (FAILED, "training"), (NOT_VALIDATED, "training")]
+)
+def test_other_tasks_and_networks_that_did_not_pass_are_not_checked(checked: Any, before: str, task: str) -> None:
+    assert checked(before, task=task) == Validation(before, duration_s=1.0)
