@@ -57,6 +57,10 @@ class Computation(ABC):
     def synchronize(self) -> None:
         """Wait until the device has finished all work."""
 
+    def context(self) -> ContextManager[Any]:
+        """Return the context of all measured steps: what a step would otherwise have to set again each time."""
+        return nullcontext()
+
     def peak_device_bytes(self) -> Optional[int]:
         """Return the maximum memory in use on the device, in bytes; None on CPUs.
 
@@ -228,6 +232,9 @@ class OperatorComputation(Computation):
     def step(self) -> Any:
         """Run the phase once."""
         return self.call.call()
+
+    def context(self) -> ContextManager[Any]:
+        return self.call.context()
 
     def synchronize(self) -> None:
         self.call.synchronize()

@@ -184,6 +184,14 @@ def test_a_fault_that_is_planted_in_a_function_of_pytorch_is_found(
     assert found.reason
 
 
+@pytest.mark.parametrize(("phase", "in_inference_mode"), [(FORWARD, True), (BOTH, False)])
+def test_measured_steps_record_no_gradients_of_forward_passes(phase: str, in_inference_mode: bool) -> None:
+    operator = computation("add", {"size": 4}, phase, of=OperatorOfAProcess)
+    with operator.context():
+        results = operator.step()
+    assert {each.is_inference() for each in results} == {in_inference_mode}
+
+
 @pytest.mark.parametrize("dtype", ["float16", "float32"])
 def test_timed_sums_stay_finite_and_the_validation_adds_up_other_numbers_with_a_mock_group(
     monkeypatch: pytest.MonkeyPatch, dtype: str
