@@ -29,7 +29,8 @@ from . import later_parts
 from .communication import Meter
 
 if TYPE_CHECKING:
-    from ..frameworks.adapter import Adapter, Computation, Network
+    from ..frameworks.adapter import Adapter, Network
+    from ..frameworks.computation import Computation
 
 
 def run(

@@ -13,7 +13,8 @@ from hpcbench.core.run_spec import PlannedRun
 from hpcbench.core.typed_json import from_json
 from hpcbench.core.validation.result import Validation
 from hpcbench.node import frameworks
-from hpcbench.node.frameworks.adapter import Adapter, Computation
+from hpcbench.node.frameworks.adapter import Adapter
+from hpcbench.node.frameworks.computation import Computation
 from hpcbench.node.frameworks.supported_library import SupportedLibrary
 from hpcbench.node.host import hardware
 from hpcbench.node.launch.ranks import Ranks

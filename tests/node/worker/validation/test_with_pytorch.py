@@ -12,7 +12,7 @@ from hpcbench.core.validation.result import FAILED, PASSED
 from hpcbench.models.operators.catalog import OPERATORS, operator_of, phases_of, sizes_of
 from hpcbench.models.operators.operator import BOTH, FORWARD
 from hpcbench.node.errors import Unsupported
-from hpcbench.node.frameworks.adapter import OperatorComputation
+from hpcbench.node.frameworks.operator_computation import OperatorComputation
 from hpcbench.node.worker.validation.validate import validate
 from tests.models.operators.small_sizes import SIZES
 from tests.node.worker.validation.numpy_call import computation, validated
