@@ -81,7 +81,7 @@ class Results:
         if len(alike) > 1:
             return labels.varying(alike, list(self.shown))
         same_task = self.cases[self.cases["task"].astype(str) == str(alike["task"].iat[0])]
-        shown = labels.varying(same_task, list(self.shown)) if len(same_task) > 1 else self.shown
+        shown = labels.varying(same_task, list(self.shown))
         return [name for name in shown if name not in WORK and alike[name].notna().all()]
 
     def ranked_by(self, work: Workload) -> Quantity:
