@@ -11,8 +11,8 @@ from ....core.validation.result import FAILED, NOT_VALIDATED, PASSED, Validation
 from ....models.operators.operator import FORWARD
 from ....models.operators.reference_size import reference_bytes, reference_numbers
 from ....models.reference.variable import Variable
-from ...frameworks.adapter import OperatorComputation
 from ...frameworks.operator_call import OUTPUT
+from ...frameworks.operator_computation import OperatorComputation
 from ...host.memory import available_bytes
 from ...host.sysfs import this_system
 from ...workload.own_operator import OwnOperator
