@@ -70,8 +70,8 @@ def check_updates(adapter: Adapter, problem: Problem) -> UpdateCheck:
         if not numpy.isfinite(size):
             return _judged(found, "the weights are not finite after step %d" % (len(found) + 1))
         if ROUNDING * size > LOOSE * change:
-            reason = "step %d changes the weights by %.2g of their norm, too little" % (len(found) + 1, change / size)
-            return _judged(found, reason)
+            reason = "step %d changes the weights by %.2g of their norm, too little to detect errors"
+            return _judged(found, reason % (len(found) + 1, change / size))
         error = _distance(step.after, step.expected)
         tolerance = ROUNDING * size + OF_CHANGE * change + OF_GRADIENTS * step.varied
         found.append(Compared(error / change, error / tolerance))
