@@ -26,10 +26,10 @@ def with_divergences(results: Results, progresses: Sequence[Progress], records: 
     paths = {progress.sweep.paths.name: progress.sweep.paths for progress in progresses}
     recorded: dict[Key, dict[int, Recorded]] = {}
     for record in sorted(records, key=lambda record: record.run):
-        is_recorded = record.trajectory is not None and record.trajectory.reason is None
-        if is_recorded and record.sweep in paths:  # records are untrusted
+        trajectory = record.trajectory
+        if trajectory and trajectory.reason is None and record.sweep in paths:  # records are untrusted
             found = recorded.setdefault((record.sweep, record.case_id), {})
-            found[record.run] = Recorded(record.sweep, record.case_id, record.run, record.trajectory)
+            found[record.run] = Recorded(record.sweep, record.case_id, record.run, trajectory)
     if not recorded:
         return results
     first = {key: [*runs.values()][:RUNS] for key, runs in recorded.items()}

@@ -63,3 +63,9 @@ def test_a_record_that_names_another_sweep_is_left_out(paths: SweepPaths, traine
 
 def test_two_records_of_one_run_are_one_run(paths: SweepPaths, trained: Any) -> None:
     assert reasons(paths, trained(1), trained(2), trained(2)) == [""]
+
+
+def test_a_training_whose_trajectory_was_not_recorded_is_in_no_pair(paths: SweepPaths, trained: Any) -> None:
+    """Its reason is that of its case."""
+    left = trained(3, trajectory=Trajectory(reason="a trajectory requires strategy: single"))
+    assert reasons(paths, trained(1), trained(2), left) == [""]
