@@ -147,7 +147,8 @@ def ratios(computation: Any, loop: Loop) -> list[float]:
         return statistics.median(times)
 
     def ours() -> Any:
-        return measure(computation.step, computation.synchronize, SETTINGS)
+        with computation.context():
+            return measure(computation.step, computation.synchronize, SETTINGS)
 
     found = []
     loop.wait(loop.call())

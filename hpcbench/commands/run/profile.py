@@ -23,7 +23,7 @@ Examples:
   hpcbench profile my.yaml --clocks 5            also at five clocks of the device
   hpcbench profile my.yaml --set measure.repetitions=3
   hpcbench profile --restore-clocks              restore the clocks of this node after a killed profile
-  hpcbench report latest --operators operators.parquet    the rows as a table, with power and energy
+  hpcbench report latest --operators operators.parquet    the operators as a table, with power and energy
 """ + exit_statuses("a case did not complete (local, or with --wait), or a clock could not be restored")
 # Options that a later --set may override. The second one also asks for a profile; the file's other settings stay.
 _SETTINGS = ("measure.repetitions=1", "measure.profile.unsupported=skip", "measure.retries=0")
@@ -47,7 +47,7 @@ def _power(_: click.Context, option: click.Parameter, value: str | None) -> str 
     "--clocks",
     metavar="N",
     type=click.IntRange(1, MOST_CLOCKS),
-    help="Also profile at N clocks of the device, then restore it. Requires permission on the node. "
+    help="Also profile at N clocks of the device, then restore its clock. Requires permission on the node. "
     "[default: from the experiment, otherwise off]",
 )
 @click.option(

@@ -73,7 +73,7 @@ class OperatorRow:
         "mean time of one call inside the network (torch.profiler), in the middle half of the profiled steps",
         default=None,
     )
-    in_network_calls: Optional[int] = described("calls that it is the mean of", default=None)
+    in_network_calls: Optional[int] = described("number of calls in this mean", default=None)
     reason: Optional[str] = described("why the operator was not timed alone", default=None)
 
     measured_start_s: Optional[float] = described(

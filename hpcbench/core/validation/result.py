@@ -1,4 +1,4 @@
-"""The result of the validation of an operator, or of the data of a training, as a part of records.
+"""The result of the validation of an operator, a network, or the data of a training, as a part of records.
 
 JSON has no infinite numbers: numbers that are not finite are null, with a reason.
 """
@@ -143,7 +143,7 @@ class DataCheck:
 
 @dataclass(frozen=True)
 class Validation:
-    """Whether the results of an operator, or the data of a training, are right, with the evidence."""
+    """Whether the results of an operator or network, or the data of a training, are correct, with the evidence."""
 
     verdict: str = described("`passed`, `failed` or `not validated`", "validation")
     reason: Optional[str] = described("why it failed or was not validated", "validation_reason", default=None)

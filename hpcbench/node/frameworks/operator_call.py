@@ -1,7 +1,8 @@
 """The interface of an operator in a framework: its arrays are on the device, and each call runs one phase."""
 
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar, Dict, List, NamedTuple, Optional, Sequence, Tuple
+from contextlib import nullcontext
+from typing import Any, ClassVar, ContextManager, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy
 
@@ -48,9 +49,13 @@ class OperatorCall(ABC):
         """Return the free memory of the GPU of a case, in bytes; None on CPUs, or if the framework does not know it."""
         return None
 
+    def context(self) -> ContextManager[Any]:
+        """Return the context of all calls: what a call would otherwise have to set again each time."""
+        return nullcontext()
+
     @abstractmethod
     def call(self) -> Any:
-        """Run the phase once. Return the results on the device, in the order of `wanted`."""
+        """Run the phase once, in `context`. Return the results on the device, in the order of `wanted`."""
 
     @abstractmethod
     def to_numpy(self, result: Any) -> "numpy.ndarray":
@@ -89,7 +94,8 @@ class OperatorCall(ABC):
     def results(self) -> Arrays:
         """Run the phase once, on the arrays of the request. Return its results by name, in the layout of models."""
         self.restore()
-        found = [self.to_numpy(result) for result in self.call()]
+        with self.context():
+            found = [self.to_numpy(result) for result in self.call()]
         self.synchronize()
         described = self.request.described
         return {name: self.restored(described(name), array) for name, array in zip(self.request.wanted, found)}

@@ -15,7 +15,8 @@ from ..measurement import timing
 from . import clock_order
 
 if TYPE_CHECKING:
-    from ..frameworks.adapter import Adapter, Computation
+    from ..frameworks.adapter import Adapter
+    from ..frameworks.computation import Computation
 
 _READINGS = 5  # of the clock in a state
 Keep = Callable[[OperatorRow], None]

@@ -23,7 +23,8 @@ from ..monitor import power_window, timeline
 from . import clock_states
 
 if TYPE_CHECKING:
-    from ..frameworks.adapter import Adapter, Computation
+    from ..frameworks.adapter import Adapter
+    from ..frameworks.computation import Computation
 
 _AUTO, _OFF = "auto", "off"  # values of `measure.profile.power`, which may also be a number of operators
 

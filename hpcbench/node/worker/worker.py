@@ -29,7 +29,8 @@ from . import later_parts
 from .communication import Meter
 
 if TYPE_CHECKING:
-    from ..frameworks.adapter import Adapter, Computation, Network
+    from ..frameworks.adapter import Adapter, Network
+    from ..frameworks.computation import Computation
 
 
 def run(
@@ -213,7 +214,8 @@ def _sampled(
         return input_pipeline.measure(computation, settings, group, facts)
     meter = Meter(computation, planned.owns_nodes) if computation.problem.parallel else None
     begin = meter.begin if meter else lambda: None
-    samples = timing.measure(step, computation.synchronize, settings, group.agree, after_warmup=begin)
+    with computation.context():
+        samples = timing.measure(step, computation.synchronize, settings, group.agree, after_warmup=begin)
     if meter:
         steps = len(samples.times_s) * samples.steps_per_measurement
         facts["communication"] = to_json(meter.end(samples.warmup_steps or 0, steps))

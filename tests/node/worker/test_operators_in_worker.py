@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,8 @@ from hpcbench.core.run_spec import PlannedRun
 from hpcbench.core.typed_json import from_json
 from hpcbench.core.validation.result import Validation
 from hpcbench.node import frameworks
-from hpcbench.node.frameworks.adapter import Adapter, Computation
+from hpcbench.node.frameworks.adapter import Adapter
+from hpcbench.node.frameworks.computation import Computation
 from hpcbench.node.frameworks.supported_library import SupportedLibrary
 from hpcbench.node.host import hardware
 from hpcbench.node.launch.ranks import Ranks
@@ -69,6 +71,26 @@ def test_an_operator_is_measured_and_validated(facts: Callable[..., dict[str, An
     work = found["work"]
     assert (work["flops_per_item"], work["items_per_step"], work["dtype"]) == (4 * 4 * 9 * 6, 1, "float32")
     assert work["input_shapes"] == {"x": [4, 9], "weight": [6, 9], "bias": [6]}
+
+
+def test_all_measured_steps_run_in_the_context_of_their_operator(facts: Callable[..., dict[str, Any]]) -> None:
+    entered: list[str] = []
+    calls: list[int] = []
+
+    class InContext(NumPyOperator):
+        @contextmanager
+        def context(self) -> Iterator[None]:
+            entered.append("begin")
+            yield
+            entered.append("end")
+
+        def call(self) -> Any:
+            calls.append(len(entered))
+            return super().call()
+
+    assert facts(InContext, validate=False)["status"] == "completed"
+    assert entered == ["begin", "end"]
+    assert set(calls) == {1}
 
 
 def test_without_validate_nothing_is_validated(facts: Callable[..., dict[str, Any]]) -> None:

@@ -16,7 +16,8 @@ from ...errors import Unsupported
 from ...workload.data import Items
 from ...workload.problem import Problem, channels_last
 from .. import capabilities
-from ..adapter import Adapter, Batch, Computation, Network
+from ..adapter import Adapter, Batch, Network
+from ..computation import Computation
 from ..supported_library import SupportedLibrary
 from . import data, strategies
 from .devices import choose_gpu, multiplies_in, pool_size, restrict_cpus

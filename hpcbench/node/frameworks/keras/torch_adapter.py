@@ -2,7 +2,7 @@
 
 from ...workload.problem import Problem
 from .. import capabilities
-from ..adapter import Computation
+from ..computation import Computation
 from ..pytorch.adapter import PyTorch
 from .external.torch_network import ExternalKerasTorchNetwork
 from .layers import KERAS

@@ -16,7 +16,8 @@ from ...host import gpus
 from ...workload.data import Items
 from ...workload.problem import Problem
 from .. import capabilities
-from ..adapter import Adapter, Batch, Computation, Network
+from ..adapter import Adapter, Batch, Network
+from ..computation import Computation
 from ..supported_library import SupportedLibrary
 
 try:

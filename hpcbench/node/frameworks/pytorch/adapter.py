@@ -9,7 +9,8 @@ from ... import oom_detection
 from ...errors import Unsupported
 from ...workload.problem import Problem
 from .. import capabilities
-from ..adapter import Adapter, Computation
+from ..adapter import Adapter
+from ..computation import Computation
 from ..profile_request import ProfileRequest
 from ..supported_library import SupportedLibrary
 from .external.network import ExternalPyTorchNetwork

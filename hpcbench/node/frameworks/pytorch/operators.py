@@ -3,7 +3,8 @@
 The backward pass runs alone, on the graph of one forward pass.
 """
 
-from typing import Any, Callable, Dict, List, Optional, Tuple, Type
+from contextlib import nullcontext
+from typing import Any, Callable, ContextManager, Dict, List, Optional, Tuple, Type
 
 import numpy
 import torch
@@ -52,7 +53,8 @@ class PyTorchOperator(OperatorCall):
             autograd_config.donated_buffer = False  # the graph of one forward pass serves many backward passes
             function = torch.compile(function, mode=problem.parameters["compile_mode"])
         call = self._backward if wanted else self._forward
-        self._call = own_operator.checked(request, tensors, lambda: call(function, tensors))
+        with self.context():
+            self._call = own_operator.checked(request, tensors, lambda: call(function, tensors))
         if self.device.type == "cuda":
             torch.cuda.reset_peak_memory_stats(self.device)
 
@@ -68,6 +70,10 @@ class PyTorchOperator(OperatorCall):
     def built(self, tensors: Tensors) -> "_Built":
         """Return the function of the operator, and the tensors that it takes by name."""
         return _BUILDERS[type(self.request.operator)](self.request.operator, tensors)
+
+    def context(self) -> ContextManager[Any]:
+        """Return the inference mode for forward passes: entering it takes as long as a small operator."""
+        return torch.inference_mode() if self.request.phase == FORWARD else nullcontext()
 
     def call(self) -> Any:
         return self._call()
@@ -105,11 +111,7 @@ class PyTorchOperator(OperatorCall):
         return tensor.to_sparse_csr() if described.layout == SPARSE else tensor
 
     def _forward(self, function: Function, tensors: Tensors) -> Callable[[], Tuple[torch.Tensor]]:
-        def call() -> Tuple[torch.Tensor]:
-            with torch.inference_mode():
-                return (function(**tensors),)
-
-        return call
+        return lambda: (function(**tensors),)
 
     def _backward(self, function: Function, tensors: Tensors) -> Callable[[], Tuple[torch.Tensor, ...]]:
         operator = self.request.operator

@@ -14,7 +14,8 @@ from ...host import hardware
 from ...workload.data import Items
 from ...workload.problem import Problem, channels_last
 from .. import capabilities
-from ..adapter import Adapter, Batch, Computation, Network
+from ..adapter import Adapter, Batch, Network
+from ..computation import Computation
 from ..operator_call import OperatorCall
 from ..supported_library import SupportedLibrary
 from . import data, optimizers, strategies

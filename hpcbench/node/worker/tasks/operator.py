@@ -2,7 +2,7 @@
 
 from typing import Any, Callable
 
-from ...frameworks.adapter import OperatorComputation
+from ...frameworks.operator_computation import OperatorComputation
 
 
 def step(operator: OperatorComputation) -> Callable[[], Any]:

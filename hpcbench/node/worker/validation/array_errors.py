@@ -1,4 +1,4 @@
-"""The error of an array: norms of the difference to its reference, in ulps, and in bounds of rounding errors."""
+"""The error of an array: norms of the difference from its reference, in ulps, and in bounds of rounding errors."""
 
 import math
 from typing import Iterator, Optional, Tuple

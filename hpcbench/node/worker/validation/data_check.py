@@ -39,10 +39,8 @@ def check_data(network: Network) -> Validation:
     assert split  # noqa: S101 - checked in the configuration
     items = len(problem.items().labels)
     if items > MOST_ITEMS:
-        values = (EPOCHS + 1, items, MOST_ITEMS)
-        return Validation(
-            NOT_VALIDATED, "too large: the check reads %d times %d items; at most %d are checked" % values
-        )
+        values = (items, MOST_ITEMS)
+        return Validation(NOT_VALIDATED, "too large: the data has %d items; at most %d are checked" % values)
     batch_size = parameters["batch_size"]
     batches = len(split.training.labels) // batch_size
     source = network.pipeline(split.training, forever=True)

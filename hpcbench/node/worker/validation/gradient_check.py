@@ -108,7 +108,7 @@ def _checked(
     if error <= tolerance:
         return Checked(check, passed=True)
     names = list(directions[0])
-    # Directions of a single array tell which of the gradients is wrong.
+    # Directions of a single array show which of the gradients is wrong.
     of_each = [[{name: each[name]} for each in directions if each[name].any()] for name in names]
     errors = [error_along(each) for each in of_each] if len(names) > 1 else [error]
     return Checked(check, passed=False, worst=names[int(numpy.argmax(errors))])

@@ -14,7 +14,7 @@ LOOSE = 0.1  # bounds or tolerances over references, as L2 norms, above which on
 def why_not_alone(problem: Problem) -> Optional[str]:
     """Return why a case has no reference, which is that of one rank in float32; None if it has one."""
     if problem.parallel:
-        return "only the strategy single is validated"
+        return "networks are validated with `strategy: single` only"
     if problem.parameters["dtype"] != "float32":
         return "networks are validated in float32 only"
     return None
@@ -24,7 +24,8 @@ def why_too_large(network: Network, flops_per_item: float, most_flops: float) ->
     """Return why a reference would take too much time or memory; None if it does not."""
     flops = flops_per_item * network.problem.parameters["batch_size"]
     if flops > most_flops:
-        return "too large for the reference: a batch has %.3g GFLOP, more than %g" % (flops / 1e9, most_flops / 1e9)
+        values = (flops / 1e9, most_flops / 1e9)
+        return "too large for the reference: a batch has %.3g GFLOP; the limit is %g GFLOP" % values
     if network.parameter_count > MOST_WEIGHTS:
         return "too large for the reference: the model has more than %d million parameters" % (MOST_WEIGHTS / 1e6)
     return None

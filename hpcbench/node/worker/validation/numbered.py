@@ -1,4 +1,4 @@
-"""The place of each weight of a framework's arrays in the arrays of layers.py, found by numbers in place of weights.
+"""The index of each weight of a framework's arrays in the arrays of layers.py, found by numbers instead of weights.
 
 Frameworks transpose, join and reorder weights. A network whose initial weights are numbers shows for each element of
 its arrays which weight it is. Two networks show the two digits of these numbers: float32 is exact up to 2^24 only.

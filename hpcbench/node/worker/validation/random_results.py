@@ -42,5 +42,5 @@ def what_is_wrong(
     share = 1 - float(kept.mean())
     deviation = math.sqrt(operator.rate * (1 - operator.rate) / found.size)
     if abs(share - operator.rate) > _DEVIATIONS * deviation + 1 / found.size:
-        return "the fraction of zeros is %.4f, and the rate is %g" % (share, operator.rate)
+        return "the fraction of zeros is %.4f, but the rate is %g" % (share, operator.rate)
     return None

@@ -99,8 +99,8 @@ def check_updates(adapter: Adapter, problem: Problem) -> UpdateCheck:
         if not numpy.isfinite(step.size):
             return _judged(found, "the weights are not finite after step %d" % (len(found) + 1))
         if ROUNDING * step.size > LOOSE * step.change:
-            values = (len(found) + 1, step.change / step.size)
-            return _judged(found, "step %d changes the weights by %.2g of their norm, too little" % values)
+            reason = "step %d changes the weights by %.2g of their norm, too little to detect errors"
+            return _judged(found, reason % (len(found) + 1, step.change / step.size))
         tolerance = ROUNDING * step.size + share * step.change + OF_GRADIENTS * step.varied
         found.append(Compared(step.error / step.change, step.error / tolerance))
     return _judged(found)

@@ -11,8 +11,8 @@ from ....core.validation.result import FAILED, NOT_VALIDATED, PASSED, Validation
 from ....models.operators.operator import FORWARD
 from ....models.operators.reference_size import reference_bytes, reference_numbers
 from ....models.reference.variable import Variable
-from ...frameworks.adapter import OperatorComputation
 from ...frameworks.operator_call import OUTPUT
+from ...frameworks.operator_computation import OperatorComputation
 from ...host.memory import available_bytes
 from ...host.sysfs import this_system
 from ...workload.own_operator import OwnOperator
@@ -64,10 +64,10 @@ def _too_large(computation: OperatorComputation) -> Optional[str]:
     operator, phase = computation.request.operator, computation.request.phase
     flops = operator.flops(phase)
     if flops > MOST_FLOPS:
-        return "one call has %.3g GFLOP, more than %g" % (flops / 1e9, MOST_FLOPS / 1e9)
+        return "one call has %.3g GFLOP; the limit is %g GFLOP" % (flops / 1e9, MOST_FLOPS / 1e9)
     numbers = reference_numbers(operator, computation.problem.group.size if operator.is_collective else 1)
     if numbers > MOST_NUMBERS:
-        return "%.0f million numbers, more than %g million" % (numbers / 1e6, MOST_NUMBERS / 1e6)
+        return "it has %.0f million numbers; the limit is %g million" % (numbers / 1e6, MOST_NUMBERS / 1e6)
     if operator.is_collective:  # whose ranks must all do the same, but may see other amounts of memory
         return None
     needed, available = reference_bytes(operator, phase), available_bytes(this_system())

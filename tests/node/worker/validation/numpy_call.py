@@ -12,8 +12,8 @@ from hpcbench.core.validation.result import Validation
 from hpcbench.models.operators.catalog import operator_of
 from hpcbench.models.operators.operator import FORWARD, INDEX
 from hpcbench.node.errors import Unsupported
-from hpcbench.node.frameworks.adapter import OperatorComputation
 from hpcbench.node.frameworks.operator_call import OUTPUT, OperatorCall, Request
+from hpcbench.node.frameworks.operator_computation import OperatorComputation
 from hpcbench.node.launch.ranks import Ranks
 from hpcbench.node.launch.rendezvous import Group
 from hpcbench.node.worker.validation.validate import validate

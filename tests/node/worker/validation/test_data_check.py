@@ -169,7 +169,7 @@ def test_large_data_are_not_checked(check: Any, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(data_check, "MOST_ITEMS", COUNT - 1)
     for found in check():
         assert found.verdict == NOT_VALIDATED
-        assert found.reason == "too large: the check reads 3 times 103 items; at most 102 are checked"
+        assert found.reason == "too large: the data has 103 items; at most 102 are checked"
 
 
 def test_an_epoch_in_the_order_of_the_last_one_is_found(check: Any) -> None:

@@ -174,7 +174,7 @@ def test_a_wrong_output_is_found_in_inference(validated: Any, monkeypatch: pytes
     ("model", "changes", "reason"),
     [
         ("mlp", {"dtype": "bfloat16"}, "networks are validated in float32 only"),
-        ("mlp", {"batch_size": 10**8}, "too large for the reference: a batch has 16.8 GFLOP, more than 10"),
+        ("mlp", {"batch_size": 10**8}, "too large for the reference: a batch has 16.8 GFLOP; the limit is 10 GFLOP"),
     ],
 )
 def test_what_is_not_validated_has_a_reason(

@@ -17,7 +17,7 @@ from hpcbench.node.workload import problem
 pytestmark = pytest.mark.torch
 torch = pytest.importorskip("torch", reason="PyTorch is not installed; not run: operators of the user")
 
-from hpcbench.node.frameworks.adapter import OperatorComputation  # noqa: E402
+from hpcbench.node.frameworks.operator_computation import OperatorComputation  # noqa: E402
 from hpcbench.node.frameworks.pytorch.operators import PyTorchOperator  # noqa: E402
 from hpcbench.node.worker.validation.validate import NO_REFERENCE, validate  # noqa: E402
 

@@ -12,7 +12,7 @@ from hpcbench.core.validation.result import FAILED, PASSED
 from hpcbench.models.operators.catalog import OPERATORS, operator_of, phases_of, sizes_of
 from hpcbench.models.operators.operator import BOTH, FORWARD
 from hpcbench.node.errors import Unsupported
-from hpcbench.node.frameworks.adapter import OperatorComputation
+from hpcbench.node.frameworks.operator_computation import OperatorComputation
 from hpcbench.node.worker.validation.validate import validate
 from tests.models.operators.small_sizes import SIZES
 from tests.node.worker.validation.numpy_call import computation, validated
@@ -182,6 +182,14 @@ def test_a_fault_that_is_planted_in_a_function_of_pytorch_is_found(
     found = validated(operator, SIZES[operator][-1], phase, OperatorOfAProcess)
     assert found.verdict == FAILED
     assert found.reason
+
+
+@pytest.mark.parametrize(("phase", "in_inference_mode"), [(FORWARD, True), (BOTH, False)])
+def test_measured_steps_record_no_gradients_of_forward_passes(phase: str, in_inference_mode: bool) -> None:
+    operator = computation("add", {"size": 4}, phase, of=OperatorOfAProcess)
+    with operator.context():
+        results = operator.step()
+    assert {each.is_inference() for each in results} == {in_inference_mode}
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32"])

@@ -72,6 +72,6 @@ def test_the_updates_of_a_training_have_a_sentence() -> None:
 
     change = "differ from the definition of the optimizer by up to 1.2e-06 of the change, in 3 steps"
     assert line(UpdateCheck(3, 2, 1.23e-6, 0.01)) == f"passed; updates: {change}"
-    small = "step 1 changes the weights by 1e-12 of their norm, too little"
+    small = "step 1 changes the weights by 1e-12 of their norm, too little to detect errors"
     assert line(UpdateCheck(0, reason=small)) == f"passed; updates: not compared, because {small}"
     assert line(UpdateCheck(1, 1)) == "passed; updates: not finite in 1 step"
