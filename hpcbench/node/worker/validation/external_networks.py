@@ -66,7 +66,8 @@ def validate_external(
     def call() -> Arrays:
         if not validated.problem.training:
             return {OUTPUT: numpy.array(validated.to_numpy(validated.predict(batch[0])))}
-        loss = numpy.array(validated.to_numpy(validated.differentiate([batch])).reshape(()))
+        batches = [batch] * validated.problem.batches_per_step
+        loss = numpy.array(validated.to_numpy(validated.differentiate(batches)).reshape(()))
         return {LOSS: loss, **{name: numpy.array(each) for name, each in zip(exact.names, validated.gradients())}}
 
     found = call()

@@ -32,7 +32,11 @@ def why_too_large(network: Network, flops_per_item: float, most_flops: float) ->
 
 
 def of_one_batch(problem: Problem) -> Problem:
-    """Return the problem of one batch of synthetic input, without the update of a training."""
+    """Return the problem of one batch of synthetic input, without the update of a training.
+
+    If the case accumulates gradients, a step has this batch twice: their mean has no further rounding errors.
+    """
     task = BACKWARD if problem.training else problem.parameters["task"]
-    optimizer = {**(problem.parameters["optimizer"] or {}), "gradient_accumulation_steps": 1}
+    batches = min(problem.batches_per_step, 2)
+    optimizer = {**(problem.parameters["optimizer"] or {}), "gradient_accumulation_steps": batches}
     return replace(problem, parameters={**problem.parameters, "task": task, "data": None, "optimizer": optimizer})

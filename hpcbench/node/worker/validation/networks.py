@@ -112,7 +112,7 @@ def _results(adapter: Adapter, problem: Problem) -> Results:
     def call() -> Arrays:
         if not problem.training:
             return {OUTPUT: network.to_numpy(network.predict(batch[0]))}
-        loss = network.to_numpy(network.differentiate([batch])).reshape(())
+        loss = network.to_numpy(network.differentiate([batch] * problem.batches_per_step)).reshape(())
         return {LOSS: loss, **arrays_of(in_order(copied(network.gradients()), places))}
 
     output = output_of(

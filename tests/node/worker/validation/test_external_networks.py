@@ -76,6 +76,17 @@ class Wrong(torch.autograd.Function):
 def wrong_backward():
     return Function(Wrong.apply)
 
+class Unused(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.output, self.unused = nn.Linear(12, 3), nn.Linear(12, 12)
+
+    def forward(self, x):
+        return self.output(x.flatten(1))
+
+def unused():
+    return Unused()
+
 def half():
     return Function(lambda x: x.float() + torch.zeros(3, dtype=torch.float32))
 
@@ -142,6 +153,16 @@ def test_no_correct_model_is_a_false_alarm(validated: Any, function: str, task: 
         else:
             assert found.gradient_check.error < external_networks.GRADIENT_TOLERANCE / 10
             assert {"loss"} < set(found.arrays)
+
+
+@pytest.mark.parametrize("options", [{"name": "adamw"}, {"name": "lamb"}, {"name": "sgd", "weight_decay": 1}], ids=str)
+def test_weights_that_the_loss_does_not_depend_on_may_keep_their_values(
+    validated: Any, options: dict[str, Any]
+) -> None:
+    """PyTorch does not decay weights without a gradient."""
+    found = validated("unused", optimizer=options)
+    assert (found.verdict, found.update.steps) == (PASSED, STEPS)
+    assert 0 < found.update.bound_ratio < 0.5
 
 
 def _in_float32(kind: str, wrong: Callable[..., Any]) -> Callable[[pytest.MonkeyPatch], None]:

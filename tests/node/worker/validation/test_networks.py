@@ -19,6 +19,7 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed; not run: 
 
 from hpcbench.node.frameworks import load  # noqa: E402 - they need torch
 from hpcbench.node.frameworks.pytorch.network import PyTorchNetwork  # noqa: E402
+from hpcbench.node.frameworks.pytorch.update import Update  # noqa: E402
 from hpcbench.node.worker.validation import networks  # noqa: E402
 from hpcbench.node.worker.validation.networks import validate_network  # noqa: E402
 
@@ -153,6 +154,15 @@ def test_the_layer_whose_gradient_alone_is_wrong_is_named(validated: Any, monkey
     assert found.worst.array == "2 Dense kernel"
     assert found.reason.startswith("the error of the gradient of 2 Dense kernel is")
     assert [name for name, error in found.arrays.items() if error.bound_ratio > 1] == ["2 Dense kernel"]
+
+
+def test_gradients_of_batches_that_are_not_averaged_are_found(validated: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    accumulated = {"task": "training", "optimizer": {"name": "sgd", "gradient_accumulation_steps": 5}}
+    assert validated("mlp", **accumulated).verdict == PASSED
+    monkeypatch.setattr(Update, "backward", lambda self, loss: loss.backward())
+    found = validated("mlp", **accumulated)
+    assert found.verdict == FAILED
+    assert found.reason.startswith("the error of the gradient of ")
 
 
 def test_a_wrong_output_is_found_in_inference(validated: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -149,6 +149,29 @@ def test_gradients_that_vary_raise_the_tolerance(checked: Any, monkeypatch: pyte
     assert found.update.error > 1e-3
 
 
+def test_gradients_of_keys_that_are_0_but_for_rounding_are_no_false_alarm(
+    checked: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A step that adds in another order than its gradients alone, as if a compiler had made two programs of them."""
+    right, sizes = PyTorchNetwork.learn, {"hidden_size": 32, "layers": 2, "feed_forward_size": 64}
+
+    def reordered(self: Any, batches: Any) -> Any:
+        return right(self, [(inputs.flip(0), labels.flip(0)) for inputs, labels in batches])
+
+    monkeypatch.setattr(PyTorchNetwork, "learn", reordered)
+    for optimizer in ("adam", "adagrad", "rmsprop", "lamb"):
+        found = checked(model="transformer", model_options={**TRANSFORMER, **sizes}, optimizer={"name": optimizer})
+        assert (found.verdict, found.update.steps) == (PASSED, update_check.STEPS)
+        assert 0 < found.update.bound_ratio < 0.5
+
+
+def test_norms_of_large_tensors_in_float32_are_no_false_alarm(checked: Any) -> None:
+    sizes = {"input_size": 5, "hidden_size": 1500, "classes": 3}
+    found = checked(model="mlp", model_options=sizes, optimizer={"name": "lamb"})
+    assert (found.verdict, found.update.steps) == (PASSED, update_check.STEPS)
+    assert found.update.bound_ratio < 0.5
+
+
 def test_updates_that_are_too_small_are_not_compared(checked: Any) -> None:
     found = checked(optimizer={"name": "sgd", "learning_rate": 1e-9})
     assert (found.verdict, found.update.steps, found.update.error) == (PASSED, 0, None)
