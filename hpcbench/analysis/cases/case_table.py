@@ -51,7 +51,7 @@ _LARGEST = (
     *("peak_memory_bytes", "peak_device_bytes", "saved_activation_bytes", "resident_fraction"),
     *("error_l1", "error_l2", "error_max", "error_relative_l1"),
     *("error_relative_l2", "error_relative_max", "error_ulps", "error_bound_ratio", "gradient_check_error"),
-    "update_error",
+    *("update_error", "update_bound_ratio"),
     *("repeat_difference", "repeated_items", "missing_items"),
 )
 _PER_REPETITION = (
@@ -71,7 +71,7 @@ _JOINED = ("nodes_used", "job_id", "framework_version")  # distinct values over 
 _SENTENCES = (
     *("cpu_model", "cpu_governor", "cpu_turbo", "gpu_model", "kernel", "software"),
     *("performance_variables", "outside_variables", "warnings"),
-    "saved_activation_reason",
+    *("saved_activation_reason", "update_reason"),
     *("energy_scope", "energy_reason", "price_reason", "valid_flops_reason"),
 )
 # Columns that are medians over the valid runs.

@@ -68,7 +68,7 @@ class GradientCheck:
 class UpdateCheck:
     """The weights after the first steps of a training, compared with the definition of its optimizer in float64."""
 
-    steps: int = described("number of steps that were compared")
+    steps: int = described("number of steps that were compared", "update_steps")
     worst_step: Optional[int] = described("step with the largest ratio to its tolerance, from 1", default=None)
     error: Optional[float] = described(
         "L2 norm of the difference of the weights from the definition of the optimizer after that step, over that of "
@@ -77,9 +77,9 @@ class UpdateCheck:
         default=None,
     )
     bound_ratio: Optional[float] = described(
-        "ratio of that difference to its tolerance; above 1, the update is wrong", default=None
+        "ratio of that difference to its tolerance; above 1, the update is wrong", "update_bound_ratio", default=None
     )
-    reason: Optional[str] = described("why fewer steps were compared", default=None)
+    reason: Optional[str] = described("why fewer steps were compared", "update_reason", default=None)
 
     @property
     def is_wrong(self) -> bool:

@@ -19,7 +19,7 @@ from typing import (
     Type,
 )
 
-from ...core.frameworks import LOCAL_SGD, TASKS
+from ...core.frameworks import TASKS
 from ...core.profiling.operator_row import OperatorRow
 from ...core.record import Work
 from ...core.training.saved_activations import SavedActivations
@@ -135,7 +135,7 @@ class Network(Computation):
             batches=problem.batches_per_step,
             trains=problem.training,
             on_gpu=problem.on_gpu,
-            period=problem.parameters["averaging_period"] if strategy == LOCAL_SGD else 1,
+            period=problem.averaging_period,
         )
 
     @abstractmethod

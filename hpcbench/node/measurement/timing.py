@@ -37,8 +37,12 @@ def measure(
     agree: Callable[[Any], Any] = lambda value: value,
     timer: Timer = time.monotonic,
     after_warmup: Callable[[], None] = lambda: None,
+    period: int = 1,
 ) -> Samples:
     """Time `step`. Raise TimerError if the timer goes backwards. Call `after_warmup` before the measured steps.
+
+    If only one of `period` steps does some of the work, each measurement has a multiple of `period` steps, unless this
+    would take longer than the time limit.
 
     `agree` returns rank 0's value on every rank: all ranks must take the same number of steps, because a step that only
     one rank takes would wait for the others forever.
@@ -57,7 +61,7 @@ def measure(
 
     timer_cost_s = median(timed(0) for _ in range(_EMPTY_SAMPLES))
     first_step_s = timed(1)
-    warmup = _warm_up(timed, timer_cost_s / TIMER_SHARE, settings, agree, timer)
+    warmup = _warm_up(timed, timer_cost_s / TIMER_SHARE, settings, agree, timer, period)
     after_warmup()
     times, windows, stopped = _sample(timed, warmup, settings, agree, timer)
     return Samples(
@@ -83,7 +87,12 @@ class _WarmUp(NamedTuple):
 
 
 def _warm_up(
-    timed: Callable[[int], float], shortest_s: float, settings: Settings, agree: Callable[[Any], Any], timer: Timer
+    timed: Callable[[int], float],
+    shortest_s: float,
+    settings: Settings,
+    agree: Callable[[Any], Any],
+    timer: Timer,
+    period: int,
 ) -> _WarmUp:
     """Take steps until their times are stationary; find how many last at least `shortest_s` seconds."""
     start = timer()
@@ -97,6 +106,8 @@ def _warm_up(
         steady = elapsed_s >= SHORTEST_WARMUP_S and is_steady(times, settings.precision)
         done = steady or elapsed_s >= settings.max_warmup_s or len(times) >= MAX_SAMPLES_KEPT
         wanted = 1 if step_s >= shortest_s else _number(SPARE * shortest_s, step_s, MAX_STEPS)
+        if period * step_s <= settings.max_time_s:
+            wanted = math.ceil(wanted / period) * period
         count, block = agree([0 if done else _number(WARMUP_WINDOW_S, step_s * wanted, MAX_IN_A_WINDOW), wanted])
     return _WarmUp(step_s, block, steps, timer() - start, steady)
 

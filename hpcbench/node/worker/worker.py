@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from ..frameworks.adapter import Adapter, Network
     from ..frameworks.computation import Computation
 
+_NO_AVERAGING = "%d steps (averaging_period) take longer than max_time_s: the step time does not contain the averaging"
+
 
 def run(
     planned: PlannedRun,
@@ -214,8 +216,13 @@ def _sampled(
         return input_pipeline.measure(computation, settings, group, facts)
     meter = Meter(computation, planned.owns_nodes) if computation.problem.parallel else None
     begin = meter.begin if meter else lambda: None
+    period = computation.problem.averaging_period
     with computation.context():
-        samples = timing.measure(step, computation.synchronize, settings, group.agree, after_warmup=begin)
+        samples = timing.measure(
+            step, computation.synchronize, settings, group.agree, after_warmup=begin, period=period
+        )
+    if (samples.steps_per_measurement or 1) % period:
+        facts["warnings"].append(_NO_AVERAGING % period)
     if meter:
         steps = len(samples.times_s) * samples.steps_per_measurement
         facts["communication"] = to_json(meter.end(samples.warmup_steps or 0, steps))

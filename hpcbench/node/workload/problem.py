@@ -6,7 +6,7 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 
 import numpy
 
-from ...core.frameworks import INPUT_PIPELINE, OPERATOR, SHARDED, TASKS, TIME_TO_ACCURACY
+from ...core.frameworks import INPUT_PIPELINE, LOCAL_SGD, OPERATOR, SHARDED, TASKS, TIME_TO_ACCURACY
 from ...models import catalog
 from ...models.initial_weights import InitialWeights, Numbers
 from ...models.layers import Layer, Shape
@@ -52,6 +52,12 @@ class Problem:
         """Return whether the ranks cooperate: they train replicas, or hold parts of the weights."""
         strategy = self.parameters["strategy"]
         return strategy != "single" and (self.training or strategy in SHARDED)
+
+    @property
+    def averaging_period(self) -> int:
+        """Return the number of steps of which one averages the weights of the ranks; 1 if each does, or none."""
+        parameters = self.parameters
+        return int(parameters["averaging_period"]) if self.parallel and parameters["strategy"] == LOCAL_SGD else 1
 
     @property
     def on_gpu(self) -> bool:

@@ -59,8 +59,8 @@ class Machine:
         self.now += self.timer_s
         return self.now
 
-    def measure(self, settings: Settings) -> Samples:
-        return measure(self.step, self.synchronize, settings, timer=self.timer)
+    def measure(self, settings: Settings, period: int = 1) -> Samples:
+        return measure(self.step, self.synchronize, settings, timer=self.timer, period=period)
 
 
 @pytest.mark.parametrize("step_s", [0.25, 0.125])
@@ -69,6 +69,21 @@ def test_equal_samples_are_precise_and_stop_at_the_minimum_time(step_s: float, m
     samples = Machine([step_s]).measure(asked(min_time_s=min_time_s, max_time_s=99.0))
     assert samples.times_s == [step_s] * int(min_time_s / step_s)
     assert samples.stopped == PRECISION
+
+
+@pytest.mark.parametrize("step_s", [1.0, 1e-5])
+def test_each_measurement_contains_the_work_of_one_of_several_steps(step_s: float) -> None:
+    """The timer takes 1e-7 s, so that short steps are timed in blocks."""
+    machine = Machine([step_s, step_s, step_s, 5 * step_s] * 50_000, timer_s=1e-7)
+    samples = machine.measure(asked(max_time_s=99 * step_s, max_warmup_s=9 * step_s), period=4)
+    assert samples.steps_per_measurement
+    assert samples.steps_per_measurement % 4 == 0
+    assert samples.times_s == pytest.approx([2 * step_s] * len(samples.times_s), rel=0.01)
+
+
+def test_a_period_that_takes_longer_than_the_time_limit_is_not_waited_for() -> None:
+    samples = Machine([1.0]).measure(asked(max_time_s=10.0), period=100)
+    assert (samples.steps_per_measurement, samples.times_s) == (1, [1.0] * 10)
 
 
 def test_the_minimum_number_of_samples_is_taken_where_there_is_time() -> None:

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import socket
+from collections.abc import Callable
+from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from hpcbench.core.run_spec import PlannedRun
+from hpcbench.core.samples import Samples
 from hpcbench.core.training.communication import Communication
 from hpcbench.models.communication_volume import Exchange
 from hpcbench.node.host import tcp_sockets
 from hpcbench.node.launch.ranks import Ranks
 from hpcbench.node.launch.rendezvous import Group
+from hpcbench.node.worker import worker
 from hpcbench.node.worker.communication import Meter
 
 
@@ -41,3 +46,22 @@ def test_an_old_kernel_is_the_reason_for_no_measurement(monkeypatch: pytest.Monk
         found = metered(Exchange("ddp", 2, 1000, 1000))
     assert found.bytes_per_step is None
     assert "Linux 4.19" in (found.reason or "")
+
+
+@pytest.mark.parametrize(("taken", "warned"), [(16, False), (1, True)])
+def test_measurements_contain_the_averaging_of_local_sgd(
+    monkeypatch: pytest.MonkeyPatch, make_planned: Callable[..., PlannedRun], *, taken: int, warned: bool
+) -> None:
+    asked: list[int] = []
+
+    def measure(*arguments: Any, period: int, **others: Any) -> Samples:
+        asked.append(period)
+        return Samples(times_s=[1.0], windows=[], steps_per_measurement=taken)
+
+    monkeypatch.setattr(worker.timing, "measure", measure)
+    problem = SimpleNamespace(parameters={"task": "training"}, parallel=False, averaging_period=8)
+    network: Any = SimpleNamespace(problem=problem, synchronize=None, context=nullcontext)
+    facts: dict[str, Any] = {"warnings": []}
+    worker._sampled(network, lambda: None, make_planned(), Group(Ranks(0, 1)), facts)
+    assert asked == [8]
+    assert [warning.startswith("8 steps (averaging_period)") for warning in facts["warnings"]] == [True] * warned

@@ -209,3 +209,9 @@ def test_a_learning_rate_over_epochs_is_one_over_the_steps_of_the_data(
 def test_ranks_that_train_one_model_share_the_data_and_the_seed(state: State, digits: dict[str, Any]) -> None:
     third = state(rank=2, size=3, **{**digits, "strategy": "ddp"})
     assert (third.parameters["seed"], third.group.rank, third.items_per_epoch) == (7, 2, 6)
+
+
+def test_only_local_sgd_has_steps_without_averaging(state: State) -> None:
+    assert state(strategy="local_sgd", tasks_per_node=2, averaging_period=4, task="training").averaging_period == 4
+    assert state(strategy="ddp", averaging_period=4, task="training").averaging_period == 1
+    assert state(strategy="single", averaging_period=4, task="training").averaging_period == 1

@@ -24,10 +24,9 @@ class Averaging:
     """The averaging of the weights of a model, after each step."""
 
     def __init__(self, model: Any, problem: Problem) -> None:
-        parameters = problem.parameters
         self.weights = trained(model)
-        self.average = AVERAGES[parameters["strategy"]]
-        self.period = parameters["averaging_period"] if parameters["strategy"] == LOCAL_SGD else 1
+        self.average = AVERAGES[problem.parameters["strategy"]]
+        self.period = problem.averaging_period
         self.steps = 0
 
     def after_step(self) -> None:

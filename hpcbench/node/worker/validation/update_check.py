@@ -30,7 +30,7 @@ from .numbered import copied
 STEPS = 3  # the states of an optimizer are those of the start in the first step only
 ROUNDING = 2.0**-22  # of the weights: four units of rounding of float32
 OF_CHANGE = 1e-4  # of the change of the weights
-OF_NORM = 2.0**-29  # of the change, for each element of the largest tensor: PyTorch and MXNet add squares in float32
+OF_NORM = 2.0**-29  # of the change, for each element of the largest tensor: PyTorch's clipping adds squares in float32
 OF_GRADIENTS = 4  # times the effect of the difference between two gradients of the same weights and items
 NOISE = 100  # times the root mean square of that difference: smaller gradients may be rounding errors
 Arrays = List["numpy.ndarray"]
@@ -161,10 +161,7 @@ def _judged(found: Sequence[Compared], reason: Optional[str] = None) -> UpdateCh
 
 def _wrong(check: UpdateCheck, optimizer: str) -> str:
     weights = "the weights after step %s" % check.worst_step
-    if check.error is None:
+    if check.error is None or check.bound_ratio is None:
         return weights + " are not finite"
-    return "%s differ from the definition of %s by %.2g of their change in this step" % (
-        weights,
-        optimizer,
-        check.error,
-    )
+    values = (weights, optimizer, check.error, check.bound_ratio)
+    return "%s differ from the definition of %s by %.2g of their change in this step, %.3g times the tolerance" % values

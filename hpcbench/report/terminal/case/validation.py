@@ -59,9 +59,11 @@ def _updates(check: UpdateCheck) -> str:
     if not check.steps:
         return f"not compared, because {check.reason}"
     steps = plural(check.steps, "step")
-    if check.error is None:
+    if check.error is None or check.bound_ratio is None:
         return f"not finite in {steps}"
-    return f"differ from the definition of the optimizer by up to {check.error:.2g} of the change, in {steps}"
+    found = f"differ from the definition of the optimizer by {check.error:.2g} of the change in {steps}"
+    found += f", {figure(check.bound_ratio)} of the tolerance"
+    return f"{found} ({check.reason})" if check.reason else found
 
 
 def _repeats(found: Repeatability) -> str:

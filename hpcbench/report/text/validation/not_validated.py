@@ -1,4 +1,4 @@
-"""A sentence on the cases that were to be validated, but are not: the reasons, grouped; also for other reasons."""
+"""Sentences on the cases that were not validated, or only in part: the reasons, grouped; also for other reasons."""
 
 from __future__ import annotations
 
@@ -17,19 +17,26 @@ _NUMBER = re.compile(r"\d+(\.\d+)?(e[+-]?\d+)?")
 
 
 def not_validated_notes(results: Results) -> Iterator[str]:
-    """Yield why cases are not validated: the most frequent reasons, each with the number of its cases.
+    """Yield why cases, or the updates of their weights, are not validated: the most frequent reasons, with case counts.
 
     Failed runs have other sentences.
     """
     rows = results.repetitions
-    if "validation" not in rows:  # a table without runs
+    if not {"validation", "update_reason"} <= set(rows):  # a table without runs
         return
     rows = rows[rows["status"] == COMPLETED]
     missing = rows[rows["validation"] == NOT_VALIDATED]
-    if missing.empty:
-        return
-    of = f"{missing['case'].nunique():,} of {plural(rows['case'][rows['validation'].notna()].nunique(), 'case')}"
-    yield f"Not validated: {of}; {grouped_reasons(missing, 'validation_reason')}."
+    if len(missing):
+        yield f"Not validated: {_of(missing, rows, 'validation')}; {grouped_reasons(missing, 'validation_reason')}."
+    uncompared = rows[rows["update_reason"].notna()]
+    if len(uncompared):
+        of = _of(uncompared, rows, "update_steps")
+        yield f"Updates of weights not compared in all steps: {of}; {grouped_reasons(uncompared, 'update_reason')}."
+
+
+def _of(some: pd.DataFrame, rows: pd.DataFrame, column: str) -> str:
+    """Return the number of cases of some rows, and of those with a value in a column."""
+    return f"{some['case'].nunique():,} of {plural(rows['case'][rows[column].notna()].nunique(), 'case')}"
 
 
 def grouped_reasons(rows: pd.DataFrame, column: str) -> str:

@@ -12,7 +12,7 @@ from hpcbench.core.record import Record
 from hpcbench.core.status import FAILED
 from hpcbench.core.training.trajectory import Trajectory
 from hpcbench.core.typed_json import to_json
-from hpcbench.core.validation.result import NOT_VALIDATED, PASSED, Validation
+from hpcbench.core.validation.result import NOT_VALIDATED, PASSED, UpdateCheck, Validation
 from hpcbench.report.load.results import results_of
 from hpcbench.report.text.ranking_notes import ranking_notes
 from hpcbench.report.text.training.trajectories import trajectory_notes
@@ -43,6 +43,16 @@ def test_reasons_that_differ_in_numbers_are_one(results: Any) -> None:
     note = "Not validated: 3 of 4 cases; too large: 1.5e+02 GFLOP (2 cases); it failed (KeyError: x) (1 case)."
     assert list(not_validated_notes(found)) == [note]
     assert note in ranking_notes(found)
+
+
+def test_updates_that_were_not_compared_have_a_sentence(make_record: MakeRecord) -> None:
+    small = "step 1 changes the weights by 2e-08 of their norm, too little to detect errors"
+    checks = [UpdateCheck(3, 1, 1e-6, 0.1), UpdateCheck(0, reason=small), None]
+    facts = [{"validation": to_json(Validation(PASSED, update=each))} for each in checks]
+    found = results_of([make_record(case, case, facts=each) for case, each in enumerate(facts)])
+    note = f"Updates of weights not compared in all steps: 1 of 2 cases; {small} (1 case)."
+    assert list(not_validated_notes(found)) == [note]
+    assert found.cases["update_reason"].dropna().tolist() == [small]
 
 
 def test_of_many_reasons_some_are_shown(results: Any) -> None:
