@@ -164,6 +164,11 @@ class Results:
             return self.label(case)
         return f"{work.short_title}: {self.label(case)}" if work.shown else work.short_title
 
+    def title_of(self, case: pd.Series[Any]) -> str:
+        """Return the title of the workload of a case; empty if the case was not measured."""
+        work = self._workload_of.get((case["sweep"], case["case"]))
+        return work.title if work else ""
+
     def name_in_title(self, case: pd.Series[Any]) -> str:
         """Return the full label of a case without missing values; empty instead of its ID."""
         work = self._workload_of.get((case["sweep"], case["case"]))

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
 import shutil
 import textwrap
 from collections import defaultdict
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from hpcbench.config.recipe import load_recipe
 from hpcbench.config.yaml_document import parse_yaml
+from hpcbench.core.record import Record
+from hpcbench.report.load.results import results_of
+from hpcbench.report.terminal.results import print_report
 
 GUIDES = Path(__file__).parents[2] / "docs" / "guides"
 BENCH = """
@@ -131,3 +137,16 @@ def test_trainings_on_one_and_two_tasks_are_compared_after_equal_epochs(with_env
     assert (row["basis"], row["n"], len(row["cases"])) == ("seeds", 2, 2)
     assert row["epoch"] == min(record["learning"]["epochs"] for record in command_line.records()) - 1  # all reached it
     assert 0.5 < row["accuracy"] <= 1
+
+
+def test_columns_of_communication_are_in_csv_and_not_on_the_terminal(make_record: Callable[..., Record]) -> None:
+    text = (GUIDES / "multi-node.md").read_text(encoding="utf-8")
+    _, start, rest = text.partition("`report --csv` writes the columns below; the tables of `report`")
+    names = re.findall(r"^\| `(communication\w+|expected\w+)` \|", rest.partition("The kernel counts")[0], re.MULTILINE)
+    assert start
+    assert len(names) == 5
+    found = results_of([make_record()])
+    assert set(names) <= set(found.cases)
+    file = io.StringIO()
+    print_report(found, 10, Console(file=file, width=1000))
+    assert "communication" not in file.getvalue()

@@ -91,6 +91,26 @@ def test_the_terminal_shows_kinds_the_longest_operators_and_how_they_add_up() ->
     assert "Energy by operator: not measured (no access to RAPL)." in text
 
 
+def test_a_reason_that_all_profiles_share_is_printed_once_after_the_last() -> None:
+    missing = "Energy by operator: not measured (no access to RAPL)."
+    found = profiled(NETWORK, CONV_ROW, of=3)
+    text = printed(found)
+    assert (text.count("operators of "), text.count(missing)) == (3, 1)
+    assert text.index(missing) > text.rindex("operators of ")
+    page = operators_of(found)
+    assert page is not None
+    assert (page.about.count(missing), [missing in table.note for table in page.tables]) == (1, [False] * 6)
+
+
+def test_different_reasons_are_printed_after_their_profiles() -> None:
+    found = profiled(NETWORK, CONV_ROW, of=3)
+    is_other = found.operators["case"] == found.profiles[1].case
+    table = found.operators.assign(power_reason=found.operators["power_reason"].mask(is_other, "no sensor"))
+    _, *texts = printed(replace(found, operators=table)).split("operators of ")
+    reasons = ["no access to RAPL", "no sensor", "no access to RAPL"]
+    assert [f"not measured ({reason})" in text for text, reason in zip(texts, reasons, strict=True)] == [True] * 3
+
+
 def test_energy_is_shown_where_it_was_measured() -> None:
     measured = {"energy_per_call_j": 0.4, "power_w": 125.0, "power_reason": None}
     text = printed(profiled({**NETWORK, "energy_per_call_j": 3.0}, {**CONV_ROW, **measured}, RELU))

@@ -13,8 +13,8 @@ from hpcbench.core.start_rules.failure_limit import FailureLimit
 def failure_options(command: Command) -> Command:
     """Add `--fail-fast` and `--max-failures`; the parameters are `fail_fast`, None if not given, and `max_failures`."""
     text = (
-        "Start with one run of each workload, and stop if its program fails. A run that reaches its time limit or runs "
-        "out of memory does not stop the sweep.  "
+        "Start with one run of each workload, and stop if its program fails. A failed validation counts as a failure "
+        "of the program. A run that reaches its time limit or runs out of memory does not stop the sweep.  "
         "[default: on this machine --fail-fast, on Slurm --no-fail-fast]"
     )
     add: Callable[[Command], Command] = click.option("--fail-fast/--no-fail-fast", default=None, help=text)

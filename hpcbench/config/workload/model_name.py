@@ -11,6 +11,7 @@ from hpcbench.models.source import PATTERN, ZOOS, onnx_model
 
 ONNX_EXAMPLE = "e.g. model: {onnx: net.onnx}"
 OF_LIBRARIES = f"(models of libraries: {', '.join(f'{library}/NAME' for library in ZOOS)})"
+_FORMS = "NAME, LIBRARY/NAME, MODULE:FUNCTION or {onnx: FILE}"
 _ONNX_FILE = {
     "type": "object",
     "properties": {"onnx": {"type": "string", "minLength": 1, "description": "ONNX file, relative to the workspace"}},
@@ -26,7 +27,7 @@ def _name(value: Any) -> Any:
         return value
     path = value.get("onnx")
     if len(value) != 1 or not isinstance(path, str):
-        raise ValueError(f"'model' must be a name or an ONNX file, {ONNX_EXAMPLE}")
+        raise ValueError(f"'model' must be {_FORMS}, e.g. model: nets:build")
     return onnx_model(path)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from hpcbench.config.workload import external_model
-from hpcbench.core.frameworks import COMPILED, EAGER, INPUT_PIPELINE, OPERATOR, TIME_TO_ACCURACY, TRAINING
+from hpcbench.core.frameworks import BACKWARD, COMPILED, EAGER, INPUT_PIPELINE, OPERATOR, TIME_TO_ACCURACY, TRAINING
 from hpcbench.models.operators.catalog import OPERATORS, operator_of, sizes_of
 from hpcbench.models.operators.operator import FORWARD
 from hpcbench.models.operators.user_file import file_of
@@ -82,8 +82,9 @@ def check_absent(parameters: Parameters) -> None:
     for name in PARAMETERS:
         if name in parameters.model_fields_set and getattr(parameters, name) not in (None, False, {}, FORWARD):
             raise ValueError(f"'{name}' requires task: {OPERATOR}, not {parameters.task}")
-    without_data = parameters.task == TIME_TO_ACCURACY and parameters.data is None
-    if parameters.validate and (without_data or parameters.task == INPUT_PIPELINE):
+    if parameters.validate and parameters.task == TIME_TO_ACCURACY and parameters.data is None:
+        raise ValueError(f"'validate' with task: {TIME_TO_ACCURACY} requires data; set data, or use task: {BACKWARD}")
+    if parameters.validate and parameters.task == INPUT_PIPELINE:
         raise ValueError(f"'validate' cannot be used with task: {parameters.task}; use task: backward")
 
 

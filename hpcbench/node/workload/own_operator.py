@@ -97,17 +97,26 @@ class OwnOperator(Operator):
         name = "reference_backward"
         if self.file.value(name) is None:
             return None
-        found = self.named(name, self.file.call(name, {**self.sizes, **arrays, "cotangent": cotangent}))
-        missing = [each for each in wanted if each not in found]
-        if missing:
-            raise BadModel("operator: %s did not return the gradient of '%s'" % (self.file.title(name), missing[0]))
+        found = self.named(name, self.file.call(name, {**self.sizes, **arrays, "cotangent": cotangent}), wanted)
         return {each: self._in_float64(name, found[each]) for each in wanted}
 
-    def named(self, name: str, found: Any) -> Dict[str, Any]:
-        """Return the gradients that a function returned by name. Raise BadModel if they are not a dictionary."""
-        if not isinstance(found, dict) or not set(found) <= set(self.values):
-            values = (self.file.title(name), _described(found), ", ".join(self.values))
-            raise BadModel("operator: %s returned %s, not gradients by name, among: %s" % values)
+    def named(self, name: str, found: Any, wanted: Sequence[str]) -> Dict[str, Any]:
+        """Return the gradients that a function returned by name.
+
+        Raise BadModel if they are not a dictionary, have unknown names, or lack a wanted one.
+        """
+        title, known = self.file.title(name), ", ".join(self.values)
+        if not isinstance(found, dict):
+            what = "operator: %s returned %s, not gradients by name; known are: %s"
+            raise BadModel(what % (title, _described(found), known))
+        unknown = ", ".join(str(each) for each in found if each not in self.values)
+        missing = [each for each in wanted if each not in found]
+        if unknown:
+            lacking = "; missing: %s" % ", ".join(missing) if missing else ""
+            values = (title, unknown, lacking, known)
+            raise BadModel("operator: %s returned gradients with the unknown names: %s%s; known are: %s" % values)
+        if missing:
+            raise BadModel("operator: %s did not return the gradient of '%s'" % (title, "', '".join(missing)))
         return found
 
     def terms(self, name: str) -> int:

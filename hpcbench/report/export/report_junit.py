@@ -9,6 +9,7 @@ import pandas as pd
 from hpcbench.analysis.acceptance import ACCEPTED, Check
 from hpcbench.analysis.cases.quantities import NOT_FOUND
 from hpcbench.analysis.results import Results
+from hpcbench.core.run_spec import COMMAND
 from hpcbench.core.status import COMPLETED, METRIC_NOT_FOUND
 from hpcbench.report.export.junit import FAILURE, Test, junit
 from hpcbench.report.text.acceptance import by_case, sentence, summary
@@ -50,4 +51,14 @@ def _of_condition(check: Check, experiment: str, case: str) -> Test:
 
 
 def _names(results: Results) -> list[str]:
-    return [" ".join(filter(None, (case["case"], results.full_label(case)))) for _, case in results.cases.iterrows()]
+    """Return the ID of each case, followed by its label, or by its workload if no parameter differs.
+
+    Commands may be long; without a label, their cases have the ID only.
+    """
+    names = []
+    for _, case in results.cases.iterrows():
+        label = results.full_label(case)
+        if label == case["case"]:
+            label = "" if case["framework"] == COMMAND else results.title_of(case)
+        names.append(" ".join(filter(None, (case["case"], label))))
+    return names

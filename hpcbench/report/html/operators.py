@@ -10,7 +10,14 @@ from hpcbench.analysis.results import Results
 from hpcbench.report.html import page_model
 from hpcbench.report.text.profiles.clock_states import DEFAULT_ONLY, columns_of, sentences_of
 from hpcbench.report.text.profiles.clock_states import RULE as CLOCK_RULE
-from hpcbench.report.text.profiles.operators import kinds_of, longest_of, sentences, title_of, title_of_states
+from hpcbench.report.text.profiles.operators import (
+    kinds_of,
+    longest_of,
+    no_energy_of_all,
+    sentences,
+    title_of,
+    title_of_states,
+)
 from hpcbench.report.text.text_columns import Column
 from hpcbench.util.text import plural
 
@@ -30,8 +37,11 @@ def operators_of(results: Results) -> page_model.Aggregates | None:
     if not profiles and not cases:
         return None
     states = [_states(case, results) for case in cases[:MAX_PROFILES]]
-    operators = [table for profile in profiles[:MAX_PROFILES] for table in _tables(profile, results)]
+    shared = no_energy_of_all(profiles[:MAX_PROFILES])
+    operators = [table for profile in profiles[:MAX_PROFILES] for table in _tables(profile, results, shared)]
     about = f"{_RULE} {DEFAULT_ONLY} {CLOCK_RULE}" if cases else _RULE
+    if shared:
+        about += f" {shared}"
     if len(profiles) > MAX_PROFILES:
         about += f" The first {MAX_PROFILES} of {plural(len(profiles), 'profile')}."
     if len(cases) > MAX_PROFILES:
@@ -47,9 +57,9 @@ def _states(case: ClockStates, results: Results) -> page_model.Ranking:
     return _table(title_of_states(case, results), columns_of(case), " ".join(sentences_of(case)))
 
 
-def _tables(profile: StepProfile, results: Results) -> Iterator[page_model.Ranking]:
+def _tables(profile: StepProfile, results: Results, shared: str) -> Iterator[page_model.Ranking]:
     title = title_of(profile, results)
-    note = " ".join(sentences(profile))
+    note = " ".join(sentences(profile, shared))
     yield _table(f"{title}, by kind", kinds_of(profile), "")
     yield _table(f"{title}, the longest operators", longest_of(profile), note)
 

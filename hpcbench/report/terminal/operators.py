@@ -7,7 +7,14 @@ from rich.text import Text
 
 from hpcbench.analysis.results import Results
 from hpcbench.report.text.profiles.clock_states import DEFAULT_ONLY, columns_of, sentences_of
-from hpcbench.report.text.profiles.operators import kinds_of, longest_of, sentences, title_of, title_of_states
+from hpcbench.report.text.profiles.operators import (
+    kinds_of,
+    longest_of,
+    no_energy_of_all,
+    sentences,
+    title_of,
+    title_of_states,
+)
 from hpcbench.report.text.text_columns import as_table, fitting
 from hpcbench.util.text import plural, printable
 
@@ -17,13 +24,17 @@ MAX_PROFILES = 6
 def print_operators(results: Results, console: Console) -> None:
     """Print the profile of each case: its clock states if there are several, and its operators and their sum."""
     _print_clock_states(results, console)
-    for profile in results.profiles[:MAX_PROFILES]:
+    shown = results.profiles[:MAX_PROFILES]
+    shared = no_energy_of_all(shown)
+    for profile in shown:
         console.print(Text(printable(title_of(profile, results)), style="italic"), soft_wrap=True)
         for columns in (kinds_of(profile), longest_of(profile)):
             if columns[0].cells:
                 console.print(as_table(fitting(columns, console.width)))
-        for sentence in sentences(profile):
+        for sentence in sentences(profile, shared):
             console.print(Text(printable(sentence)), soft_wrap=True)
+    if shared:
+        console.print(Text(printable(shared)), soft_wrap=True)
     if len(results.profiles) > MAX_PROFILES:
         console.print(f"... and {plural(len(results.profiles) - MAX_PROFILES, 'more profile')}: --html FILE, or --json")
 

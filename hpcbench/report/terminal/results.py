@@ -22,13 +22,13 @@ from hpcbench.report.text.failures import failures_of
 from hpcbench.report.text.lone_cases import lone_cases
 from hpcbench.report.text.ranking import columns_of
 from hpcbench.report.text.ranking_notes import ranking_notes
-from hpcbench.report.text.text_columns import Column, as_table, fitting
+from hpcbench.report.text.text_columns import Column, as_table, fitting_tables
 from hpcbench.util.text import plural
 
 MAX_ANSWERS = 6
 MAX_FAILURES = 4  # kinds of failures
 MAX_INSIGHTS = 3
-_BAR, _FIRST = 10, 9  # characters of a bar, and its Column.gives_way, the highest except published times
+_BAR, _FIRST = 10, 9  # characters of a bar, and its Column.gives_way, the highest
 
 
 def print_report(results: Results, top: int, console: Console, *, answered: bool = False) -> None:
@@ -57,7 +57,8 @@ def _print_table(results: Results, work: Workload, top: int, console: Console, *
     columns = columns_of(best, results.quantity, results.metrics)
     if with_bars:
         columns.append(_bars(best.cases, results.quantity, console))
-    console.print(as_table(fitting(columns, console.width)))
+    for table in fitting_tables(columns, console.width):
+        console.print(as_table(table))
     print_omitted(len(work.cases) - top, console, "--csv")
     if work.cases[results.ranked_by(work).column].isna().all():
         console.print(f"Not ranked: no case has the metric '{results.ranked_by(work).title}'.", soft_wrap=True)
@@ -72,7 +73,7 @@ def print_insights(insights: list[str], console: Console) -> None:
 
 
 def _bars(cases: pd.DataFrame, quantity: Quantity, console: Console) -> Column:
-    """Return a column of bars relative to the best case, dropped on narrow terminals right after published times."""
+    """Return a column of bars relative to the best case, which narrow terminals drop first."""
     values = cases[quantity.column].astype(float)
     shares = values / values.max() if quantity.more_is_better else values.min() / values
     plain = not shows_blocks(console)

@@ -35,7 +35,6 @@ TAIL = "time_p99_s"  # additional column for inference
 INTERVAL = "95 % CI"
 # Values of Column.gives_way.
 _TIME_OF_COMMANDS, _ITEMS, _SPEEDUP, _TAIL, _TFLOPS, _METRICS = 1, 2, 3, 4, 5, 6
-_PUBLISHED = 10  # and more
 _RATES = {EXACT: "TFLOP/s per device (counted)", BY_RULE: "TFLOP/s per device (6N)"}
 _OF_OPERATORS = {EXACT: _RATES[EXACT], BYTES: "GB/s per device (counted)", BUS: "bus GB/s"}
 
@@ -56,7 +55,7 @@ def columns_in_words(rows: pd.DataFrame, shown: list[str], others: Sequence[Colu
     taken = {column.header for column in others}
     headers = [name.replace("_", " ") if header_of(name) in taken else header_of(name) for name in shown]
     return [
-        Column(header, _cells(rows[name], _writer(name)), is_text=_is_text(rows[name]))
+        Column(header, _cells(rows[name], _writer(name)), is_text=_is_text(rows[name]), identifies=True)
         for name, header in zip(shown, headers, strict=True)
     ]
 
@@ -111,10 +110,10 @@ def _of_validation(cases: pd.DataFrame) -> list[Column]:
 
 
 def _published(cases: pd.DataFrame) -> list[Column]:
-    """Return a column per device and precision of published times; the last one gives way first."""
+    """Return a column per device and precision of published times, which users ask for: none gives way."""
     return [
-        Column("{} ({})".format(*apart(name)), _cells(cases[name], "{:,.3f}".format), _PUBLISHED + index)
-        for index, name in enumerate(published_columns(cases))
+        Column("{} ({})".format(*apart(name)), _cells(cases[name], "{:,.3f}".format), may_move=True)
+        for name in published_columns(cases)
     ]
 
 

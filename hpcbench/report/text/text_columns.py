@@ -30,6 +30,8 @@ class Column:
     is_interval: bool = False  # of the column before it
     is_text: bool = False  # left-aligned, and may be wrapped
     styles: tuple[str, ...] = ()  # rich styles, one per cell, or none
+    identifies: bool = False  # the row, in each table
+    may_move: bool = False  # to a table below, if the table is too wide
 
     @property
     def width(self) -> int:
@@ -68,6 +70,25 @@ def fitting(columns: Sequence[Column], width: int) -> list[Column]:
             break
         kept.remove(first)
     return list(chain(*kept))
+
+
+def fitting_tables(columns: Sequence[Column], width: int) -> list[list[Column]]:
+    """Return the columns that fit, with those that may move in further tables if one table cannot have all of them.
+
+    Further tables begin with the columns that identify the rows.
+    """
+    kept = fitting(columns, width)
+    moved = [column.narrow for column in kept if column.may_move]
+    if not moved or _width(kept) <= width:
+        return [kept]
+    names = [column.printable.narrow for column in columns if column.identifies]
+    below = [[*names, moved[0]]]
+    for column in moved[1:]:
+        if _width([*below[-1], column]) <= width:
+            below[-1].append(column)
+        else:
+            below.append([*names, column])
+    return [fitting([column for column in columns if not column.may_move], width), *below]
 
 
 def as_table(columns: Sequence[Column]) -> Table:

@@ -119,6 +119,9 @@ def test_tasks_without_a_parallel_strategy_are_replicas() -> None:
         parameters(model="mlp", tasks_per_node=2)
 
 
+FORMS = "'model' must be NAME, LIBRARY/NAME, MODULE:FUNCTION or {onnx: FILE}, e.g. model: nets:build"
+
+
 @pytest.mark.parametrize(
     ("given", "message"),
     [
@@ -133,12 +136,13 @@ def test_tasks_without_a_parallel_strategy_are_replicas() -> None:
             "'nets:build' requires framework: pytorch, keras-torch, keras-jax, keras-tensorflow, jax, not onnxruntime",
         ),
         ({"framework": "pytorch"}, "'onnx:net.onnx' requires framework: onnxruntime, not pytorch"),
-        ({"model": {"onx": "net.onnx"}}, "'model' must be a name or an ONNX file, e.g. model: {onnx: net.onnx}"),
-        ({"model": {"onnx": "a", "b": 1}}, "'model' must be a name or an ONNX file"),
+        ({"model": {"onx": "net.onnx"}}, FORMS),
+        ({"model": {"onnx": "a", "b": 1}}, FORMS),
+        ({"model": {"function": "nets:net"}}, FORMS),
         ({"model": "net.onnx"}, "unknown model 'net.onnx'; did you mean model: {onnx: net.onnx}?"),
         ({"model": "my.nets.build"}, "unknown model 'my.nets.build'; did you mean model: my.nets:build?"),
         ({"model": "nets.py:build"}, "'nets.py:build' names a file; write the module without .py: nets:build"),
-        ({"model": {"onnx": 3}}, "'model' must be a name or an ONNX file"),
+        ({"model": {"onnx": 3}}, FORMS),
         ({"model": {"onnx": ""}}, "invalid model 'onnx:'; use onnx:FILE, e.g. onnx:net.onnx"),
         ({"strategy": "ddp"}, "onnxruntime has no strategy 'ddp'; use one of: single"),
         ({"execution": "eager"}, "onnxruntime has no execution 'eager'; use one of: graph"),

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import click
 import pytest
 
+from hpcbench.commands.options.failure_options import failure_options
 from hpcbench.core.record import Record
 from hpcbench.core.run_spec import PlannedRun
 from hpcbench.core.start_rules import failure_limit
@@ -53,6 +55,18 @@ def test_only_failures_of_the_program_count(status: str, failed: Failed, tmp_pat
     failure_limit.begin(FailureLimit(True, 1), str(tmp_path))
     failed(0, is_first=True, status=status)
     assert failure_limit.reached(str(tmp_path)) is None
+
+
+def test_the_help_states_that_a_failed_validation_counts(
+    make_planned: Callable[..., PlannedRun], make_record: Callable[..., Record], tmp_path: Path
+) -> None:
+    failure_limit.begin(FailureLimit(fail_fast=True), str(tmp_path))
+    record = make_record(0, status="failed", error={**ERROR, "type": "validation"})
+    failure_limit.note(make_planned(0)._replace(is_first=True), record, str(tmp_path))
+    assert failure_limit.reached(str(tmp_path)) == "the first run failed: no fuel"
+    command = click.command(failure_options(lambda: None))
+    (option,) = (each for each in command.params if each.name == "fail_fast")
+    assert "A failed validation counts as a failure of the program." in getattr(option, "help", "")
 
 
 def test_a_new_beginning_forgets_the_failures(failed: Failed, tmp_path: Path) -> None:

@@ -41,11 +41,7 @@ def backward(
     before = _checksums(arguments)
     found = operator.file.guarded("backward", lambda: function(**arguments))
     _check_unchanged(operator, "backward", arguments, before)
-    missing = [name for name in wanted if name not in operator.named("backward", found)]
-    if missing:
-        raise BadModel(
-            "operator: %s did not return the gradient of '%s'" % (operator.file.title("backward"), missing[0])
-        )
+    operator.named("backward", found, wanted)
     return call
 
 

@@ -92,8 +92,17 @@ def _joules(rows: pd.DataFrame) -> Iterator[Column]:
     yield Column("+- (95 %)", tuple(uncertainties), is_interval=True)
 
 
-def sentences(profile: StepProfile) -> Iterator[str]:
-    """Yield sentences on the sum of the operators, the framework overhead, operators not timed alone, and energy."""
+def no_energy_of_all(profiles: Sequence[StepProfile]) -> str:
+    """Return the sentence on missing energy that all profiles share; empty if they differ, or one has energy."""
+    found = {None if profile.joules_per_step is not None else _energy(profile) for profile in profiles}
+    return found.pop() or "" if len(found) == 1 else ""
+
+
+def sentences(profile: StepProfile, shared: str = "") -> Iterator[str]:
+    """Yield sentences on the sum of the operators, the framework overhead, operators not timed alone, and energy.
+
+    Omit the sentence `shared`, which the caller prints once for all profiles.
+    """
     if profile.network_s and profile.sums:
         ratios = ", ".join(f"{name} {factor(each.ratio or 0)}{_lacking(each.lacking)}" for name, each in _sums(profile))
         yield f"Sum of all operators over the time of the whole step: {ratios}."
@@ -102,7 +111,8 @@ def sentences(profile: StepProfile) -> Iterator[str]:
         yield _overhead(profile.overhead)
     if len(profile.not_alone):
         yield f"Not timed alone: {'; '.join(_not_alone(profile.not_alone.to_dict('records')))}."
-    yield _energy(profile)
+    if _energy(profile) != shared:
+        yield _energy(profile)
     if profile.operators["clock_moved"].any():
         yield CLOCK_MOVED
 

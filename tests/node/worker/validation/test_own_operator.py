@@ -164,6 +164,10 @@ def test_gradients_in_16_bits_without_a_reference_are_not_validated(case: Case) 
             REFERENCE.replace(', "w": x.T @ inner', ""),
             r"'reference_backward' \(.*\) did not return the gradient of 'w'",
         ),
+        (
+            REFERENCE.replace('"w": x.T', "3: x.T"),
+            r"'reference_backward' \(.*\) returned gradients with the unknown names: 3; missing: w; known are: x, w$",
+        ),
         ("def terms(x):\n    return 3\n", "'terms' .* has the unknown argument 'x'; known are: rows, inner"),
         ("def terms():\n    pass\n", "'terms' .* returned None, not a number"),
         ("def terms():\n    return {'w': 'many'}\n", "'terms' .* returned 'many', not a number"),
@@ -260,6 +264,11 @@ def test_own_gradients_are_those_that_are_asked_for_and_take_the_saved_output(ca
             FILE.replace("forward(x, w)", "forward(x)"),
             "forward",
             "does not have the argument 'w', an array of `inputs`",
+        ),
+        (
+            FILE + BACKWARD.replace('found["x"]', 'found["dx"]'),
+            "both",
+            r"'backward' \(.*\) returned gradients with the unknown names: dx; missing: x; known are: x, w$",
         ),
         (FILE + BACKWARD.replace('["x"]', '["w"]'), "both", r"'backward' \(.*\) did not return the gradient of 'x'"),
         (
