@@ -76,13 +76,17 @@ class Results:
     def _telling(self, alike: pd.DataFrame) -> list[str]:
         """Return the columns that identify cases within a workload; for a single case, those that its title lacks.
 
-        Of a single case, columns are left out that tell it only from cases of other tasks.
+        Of a single case, columns are left out that tell it only from cases of other tasks, or from cases without them.
         """
         if len(alike) > 1:
             return labels.varying(alike, list(self.shown))
         same_task = self.cases[self.cases["task"].astype(str) == str(alike["task"].iat[0])]
-        shown = labels.varying(same_task, list(self.shown))
+        shown = labels.varying(same_task, list(self.shown)) if len(same_task) > 1 else self._with_several_values()
         return [name for name in shown if name not in WORK and alike[name].notna().all()]
+
+    def _with_several_values(self) -> list[str]:
+        """Return the columns that identify cases by different values, not only by a missing one."""
+        return [name for name in self.shown if self.cases[name].dropna().map(str).nunique() > 1]
 
     def ranked_by(self, work: Workload) -> Quantity:
         """Return the quantity that ranks a workload (see ranking.ranked_by)."""
@@ -174,7 +178,7 @@ class Results:
         work = self._workload_of.get((case["sweep"], case["case"]))
         shown = work.shown if work else list(self.shown)
         if work is None or len(work.cases) == 1:  # cases of other tasks lack some of these columns
-            shown = [name for name in shown if self.cases[name].dropna().map(str).nunique() > 1]
+            shown = [name for name in shown if name in self._with_several_values()]
         label = labels.label_of_known(case, shown)
         return ": ".join(filter(None, (work.short_title if work and len(self.workloads) > 1 else "", label)))
 
