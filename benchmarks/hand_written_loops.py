@@ -62,7 +62,6 @@ def of_pytorch() -> dict[str, Loop]:
         "softmax": lambda x: torch.softmax(x, 1),
         "conv2d": lambda x, w: torch.nn.functional.conv2d(x, w, padding=1),
     }
-    torch.set_grad_enabled(False)
 
     def loop(name: str, function: Any) -> Loop:
         given = [torch.from_numpy(array) for array in arrays()[name]]
@@ -133,38 +132,40 @@ def computation_of(framework: str, name: str) -> Any:
     return frameworks.load(framework).build(problem.of_case(parameters, Group(Ranks(0, 1))))
 
 
-def ratios(computation: Any, loop: Loop) -> list[float]:
-    """Return the ratios of two medians, each of two measurements in turn, with as many calls per measurement."""
+def ratios(framework: str, name: str) -> list[float]:
+    """Return the ratios of two medians, each of two measurements in turn, with as many calls per measurement.
 
-    def theirs(calls: int) -> float:
-        end_s, times = time.monotonic() + SECONDS, []
-        while time.monotonic() < end_s:
-            start_s = time.perf_counter()
-            for _ in range(calls):
-                result = loop.call()
-            loop.wait(result)
-            times.append((time.perf_counter() - start_s) / calls)
-        return statistics.median(times)
-
-    def ours() -> Any:
-        with computation.context():
-            return measure(computation.step, computation.synchronize, SETTINGS)
-
-    found = []
-    loop.wait(loop.call())
+    Each round has new arrays: their place in memory changes the time of short operators by some percent.
+    """
+    kept, found = [], []
     for number in range(ROUNDS):
-        samples = ours()
-        their_s = theirs(samples.steps_per_measurement)
-        if number % 2:  # what they are compared with is measured before them, or after them
-            samples = ours()
+        computation, loop = computation_of(framework, name), LOOPS[framework]()[name]
+        kept.append((computation, loop))  # so that the next arrays have another place
+        with computation.context():  # users, too, enter PyTorch's inference mode before their loop
+            loop.wait(loop.call())
+            samples = measure(computation.step, computation.synchronize, SETTINGS)
+            their_s = theirs(loop, samples.steps_per_measurement)
+            if number % 2:  # what they are compared with is measured before them, or after them
+                samples = measure(computation.step, computation.synchronize, SETTINGS)
         found.append(statistics.median(samples.times_s) / their_s)
     return found
 
 
+def theirs(loop: Loop, calls: int) -> float:
+    """Return the median time of a call in s, in measurements of several calls."""
+    end_s, times = time.monotonic() + SECONDS, []
+    while time.monotonic() < end_s:
+        start_s = time.perf_counter()
+        for _ in range(calls - 1):
+            loop.call()
+        loop.wait(loop.call())
+        times.append((time.perf_counter() - start_s) / calls)
+    return statistics.median(times)
+
+
 def main() -> None:
     framework = sys.argv[1]
-    loops = LOOPS[framework]()
-    print(json.dumps({name: ratios(computation_of(framework, name), loop) for name, loop in loops.items()}))
+    print(json.dumps({name: ratios(framework, name) for name in SIZES}))
 
 
 if __name__ == "__main__":
