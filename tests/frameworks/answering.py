@@ -6,18 +6,23 @@ Each line of stdin is a JSON list: the name of a script of this folder, and word
 of JSON: what `main` returns. After an error the process ends, since other ranks may wait for this one.
 """
 
+import faulthandler
 import importlib
 import json
 import os
 import sys
 import traceback
 
+STUCK_S = 240  # after which a question prints what it waits for; asking.py waits for 300 s
+
 
 def answer(answers):
     """Answer one question after another."""
     for line in sys.stdin:
         script, *words = json.loads(line)
+        faulthandler.dump_traceback_later(STUCK_S, file=sys.stderr)
         found = importlib.import_module(script).main(*words)
+        faulthandler.cancel_dump_traceback_later()
         answers.write(json.dumps(found) + "\n")
         answers.flush()
         forget_external_models()

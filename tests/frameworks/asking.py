@@ -79,7 +79,7 @@ class Answering:
 
     def _printed(self) -> str:
         self._errors.seek(0)
-        return self._errors.read()[-3000:]
+        return self._errors.read()[-12000:]
 
     def close(self) -> None:
         """End the processes."""
