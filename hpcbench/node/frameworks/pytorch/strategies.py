@@ -2,7 +2,7 @@
 
 import os
 import sys
-from typing import Any, Callable, Dict, Iterable
+from typing import Any, Callable, Dict, Iterable, List
 
 import numpy
 import torch
@@ -50,9 +50,17 @@ def _bytes(weights: Iterable[torch.Tensor]) -> int:
     return sum(weight.numel() * weight.element_size() for weight in weights)
 
 
+_left: List[Any] = []  # process groups
+
+
 def leave() -> None:
-    """Destroy the process group, if it was joined."""
+    """Destroy the process group, if it was joined, but keep its object until the process ends.
+
+    The destructor of a group of Gloo waits for its threads, with Python's lock held. A thread that releases a tensor
+    waits for that lock, so both could wait forever (pytorch/pytorch#56297).
+    """
     if dist.is_initialized():
+        _left.append(dist.group.WORLD)
         dist.destroy_process_group()
 
 
