@@ -81,9 +81,10 @@ class Results:
         if len(alike) > 1:
             return labels.varying(alike, list(self.shown))
         same_task = self.cases[self.cases["task"].astype(str) == str(alike["task"].iat[0])]
-        shown = labels.varying(same_task, list(self.shown)) if len(same_task) > 1 else self._with_several_values()
+        shown = labels.varying(same_task, list(self.shown)) if len(same_task) > 1 else self._with_several_values
         return [name for name in shown if name not in WORK and alike[name].notna().all()]
 
+    @cached_property
     def _with_several_values(self) -> list[str]:
         """Return the columns that identify cases by different values, not only by a missing one."""
         return [name for name in self.shown if self.cases[name].dropna().map(str).nunique() > 1]
@@ -178,7 +179,7 @@ class Results:
         work = self._workload_of.get((case["sweep"], case["case"]))
         shown = work.shown if work else list(self.shown)
         if work is None or len(work.cases) == 1:  # cases of other tasks lack some of these columns
-            shown = [name for name in shown if name in self._with_several_values()]
+            shown = [name for name in shown if name in self._with_several_values]
         label = labels.label_of_known(case, shown)
         return ": ".join(filter(None, (work.short_title if work and len(self.workloads) > 1 else "", label)))
 

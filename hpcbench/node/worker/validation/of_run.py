@@ -10,7 +10,7 @@ from .data_check import check_data
 from .external_networks import validate_external
 from .networks import validate_network
 from .retained_memory import retained
-from .update_check import with_updates
+from .update_check import ran_out_of_memory, with_updates
 from .validate import validate
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def validate_run(adapter: "Adapter", computation: Any, facts: Dict[str, Any]) ->
         with retained():
             validation = _validation(adapter, computation, facts)
     except Exception as error:
-        if not any(cause and adapter.is_out_of_memory(cause) for cause in (error, error.__cause__)):
+        if not ran_out_of_memory(adapter, error):
             raise
         validation, in_step = Validation(NOT_VALIDATED, "the validation ran out of memory"), False
     facts["validation"] = to_json(validation)

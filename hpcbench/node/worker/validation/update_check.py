@@ -82,11 +82,21 @@ def with_updates(validation: Validation, adapter: Adapter, problem: Problem) -> 
     if validation.verdict != PASSED or problem.parameters["task"] != TRAINING:
         return validation
     start = time.monotonic()
-    check = check_updates(adapter, problem)
+    try:
+        check = check_updates(adapter, problem)
+    except Exception as error:
+        if not ran_out_of_memory(adapter, error):
+            raise
+        check = UpdateCheck(0, reason="the check of the updates ran out of memory")
     validation = replace(validation, update=check)
     if check.is_wrong:
         validation = replace(validation, verdict=FAILED, reason=_wrong(check, problem.optimizer.name))
     return replace(validation, duration_s=(validation.duration_s or 0.0) + time.monotonic() - start)
+
+
+def ran_out_of_memory(adapter: Adapter, error: BaseException) -> bool:
+    """Return whether an error of the framework, or its cause, means that memory ran out."""
+    return any(cause is not None and adapter.is_out_of_memory(cause) for cause in (error, error.__cause__))
 
 
 def check_updates(adapter: Adapter, problem: Problem) -> UpdateCheck:

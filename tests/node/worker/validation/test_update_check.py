@@ -189,3 +189,31 @@ def test_steps_after_the_weights_overflow_are_not_compared(checked: Any) -> None
 )
 def test_other_tasks_and_networks_that_did_not_pass_are_not_checked(checked: Any, before: str, task: str) -> None:
     assert checked(before, task=task) == Validation(before, duration_s=1.0)
+
+
+def test_a_check_that_runs_out_of_memory_keeps_the_verdict_on_the_network(
+    checked: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def exhausted(*given: Any) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(PyTorchNetwork, "learn", exhausted)
+    found = checked(optimizer="sgd")
+    assert (found.verdict, found.update.steps) == (PASSED, 0)
+    assert found.update.reason == "the check of the updates ran out of memory"
+
+
+def test_other_errors_of_the_check_are_raised(checked: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*given: Any) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(PyTorchNetwork, "learn", broken)
+    with pytest.raises(ZeroDivisionError):
+        checked(optimizer="sgd")
+
+
+def test_the_norms_of_lamb_are_exact_for_a_million_weights(checked: Any) -> None:
+    """In float32, PyTorch's norms of so many numbers are wrong by 2e-4."""
+    large = {"input_size": 1024, "hidden_size": 1024, "classes": 3}
+    found = checked(model_options=large, optimizer={"name": "lamb", "learning_rate": 0.1})
+    assert found.update.error < 1e-5
