@@ -71,8 +71,8 @@ class UpdateCheck:
     steps: int = described("number of steps that were compared", "update_steps")
     worst_step: Optional[int] = described("step with the largest ratio to its tolerance, from 1", default=None)
     error: Optional[float] = described(
-        "L2 norm of the difference of the weights from the definition of the optimizer after that step, over that of "
-        "their change in the step; null if it is not finite, or if no step was compared",
+        "L2 norm of the difference of a weight tensor, or of all weights, from the definition of the optimizer after "
+        "that step, over that of the change in the step; null if it is not finite, or if no step was compared",
         "update_error",
         default=None,
     )
@@ -80,6 +80,9 @@ class UpdateCheck:
         "ratio of that difference to its tolerance; above 1, the update is wrong", "update_bound_ratio", default=None
     )
     reason: Optional[str] = described("why fewer steps were compared", "update_reason", default=None)
+    worst_shape: Sequence[int] = described(
+        "shape of the weight tensor with the largest ratio; empty if it is that of all weights together", default=()
+    )
 
     @property
     def is_wrong(self) -> bool:

@@ -56,4 +56,4 @@ def _validation(adapter: "Adapter", computation: Any, facts: Dict[str, Any]) -> 
     if problem.operator is not None:
         return validate(computation, run, counts)
     of_network = validate_network if problem.layers else validate_external
-    return with_updates(of_network(adapter, computation, run, counts), adapter, problem)
+    return with_updates(of_network(adapter, computation, run, counts), adapter, computation)

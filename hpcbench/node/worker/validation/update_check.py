@@ -1,7 +1,8 @@
 """Compare the first steps of a training with the definition of its optimizer, in float64.
 
 Each step starts from the weights and gradients of the framework, so that errors do not add up. The L2 norm of the
-difference is judged: weights are rounded to float32, and the betas of some frameworks, too.
+difference is judged, of each weight tensor and of all: weights are rounded to float32, and the betas of some
+frameworks, too.
 
 Adaptive optimizers turn gradients that are 0 except for rounding, such as that of the bias of keys in attention, into
 whole updates. These gradients differ if a framework compiles a step and its gradients separately. The same batch in
@@ -12,19 +13,19 @@ import math
 import time
 from copy import deepcopy
 from dataclasses import replace
-from typing import Any, Iterator, List, NamedTuple, Optional, Sequence
+from typing import Any, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy
 
 from ....core.frameworks import TRAINING
-from ....core.validation.result import FAILED, PASSED, UpdateCheck, Validation
+from ....core.validation.result import FAILED, UpdateCheck, Validation
 from ....models.network_reference import without_dropout
 from ....models.optimizers import LAMB
 from ....models.reference.update import ReferenceUpdate
-from ...frameworks.adapter import Adapter, Batch
+from ...frameworks.adapter import Adapter, Batch, Network
 from ...workload.problem import Problem
 from .array_errors import finite, sum_of_squares
-from .network_limits import LOOSE
+from .network_limits import LOOSE, MOST_WEIGHTS, why_not_alone
 from .numbered import copied
 
 STEPS = 3  # the states of an optimizer are those of the start in the first step only
@@ -34,13 +35,6 @@ OF_NORM = 2.0**-29  # of the change, for each element of the largest tensor: PyT
 OF_GRADIENTS = 4  # times the effect of the difference between two gradients of the same weights and items
 NOISE = 100  # times the root mean square of that difference: smaller gradients may be rounding errors
 Arrays = List["numpy.ndarray"]
-
-
-class Compared(NamedTuple):
-    """The difference of the weights after a step from the reference, as L2 norm."""
-
-    error: float  # over the change of the weights in this step
-    ratio: float  # to its tolerance
 
 
 class Tensor(NamedTuple):
@@ -65,21 +59,40 @@ class Tensor(NamedTuple):
         return found
 
 
-class Step(NamedTuple):
-    """L2 norms of a step, over the elements that are compared, except the first."""
+class Norms(NamedTuple):
+    """L2 norms of a weight tensor in a step, or of all; over the elements that are compared, except the first."""
 
+    shape: Tuple[int, ...]  # () for all tensors
     size: float  # of the weights of the reference
     change: float  # from the weights before to those of the reference
     error: float  # from the reference to the weights after
     varied: float  # from the reference to that for the other order of items
 
+    def ratio(self, share: float) -> float:
+        """Return the ratio of the error to its tolerance, which includes a share of the change."""
+        return self.error / (ROUNDING * self.size + share * self.change + OF_GRADIENTS * self.varied)
 
-def with_updates(validation: Validation, adapter: Adapter, problem: Problem) -> Validation:
+    def too_loose(self) -> Optional[str]:
+        """Return why an error of LOOSE of the change could not be detected; None if it can be."""
+        if ROUNDING * self.size >= LOOSE * self.change:
+            values = self.change / (self.size or 1.0)
+            return "changes the weights by %.2g of their norm, too little to detect errors" % values
+        if OF_GRADIENTS * self.varied > LOOSE * self.change:
+            values = self.varied / self.change
+            return (
+                "has gradients whose variation moves the weights by %.2g of their change, too much to detect errors"
+                % values
+            )
+        return None
+
+
+def with_updates(validation: Validation, adapter: Adapter, network: Network) -> Validation:
     """Return the validation of a network with the check of the updates of its training, which can fail, too.
 
-    Other tasks do not update weights. If the network itself did not pass, its gradients are not a basis for a check.
+    Gradients without a reference are a basis for this check, too, but not wrong ones.
     """
-    if validation.verdict != PASSED or problem.parameters["task"] != TRAINING:
+    problem = network.problem
+    if validation.verdict == FAILED or not _has_updates(network):
         return validation
     start = time.monotonic()
     try:
@@ -94,6 +107,14 @@ def with_updates(validation: Validation, adapter: Adapter, problem: Problem) -> 
     return replace(validation, duration_s=(validation.duration_s or 0.0) + time.monotonic() - start)
 
 
+def _has_updates(network: Network) -> bool:
+    """Return whether the updates of a network can be compared. Those of a function of the user cannot."""
+    parameters = network.problem.parameters
+    is_alone = parameters["task"] == TRAINING and why_not_alone(network.problem) is None
+    is_known = network.problem.layers or (getattr(network, "has_reference", False) and parameters["step"] is None)
+    return is_alone and bool(is_known) and network.parameter_count <= MOST_WEIGHTS
+
+
 def ran_out_of_memory(adapter: Adapter, error: BaseException) -> bool:
     """Return whether an error of the framework, or its cause, means that memory ran out."""
     return any(cause is not None and adapter.is_out_of_memory(cause) for cause in (error, error.__cause__))
@@ -104,16 +125,21 @@ def check_updates(adapter: Adapter, problem: Problem) -> UpdateCheck:
     network: Any = adapter.build(replace(problem, layers=without_dropout(problem.layers)))
     network.make_deterministic()
     share = OF_CHANGE + OF_NORM * _largest_norm(problem, network)
-    found: List[Compared] = []
-    for step in _steps(network, problem):
+    found: List[Tuple[Norms, float]] = []
+    for tensors in _steps(network, problem):
+        step = Norms((), *(math.hypot(*each) for each in list(zip(*tensors))[1:]))
         if not numpy.isfinite(step.size):
             return _judged(found, "the weights are not finite after step %d" % (len(found) + 1))
-        if ROUNDING * step.size > LOOSE * step.change:
-            reason = "step %d changes the weights by %.2g of their norm, too little to detect errors"
-            return _judged(found, reason % (len(found) + 1, step.change / step.size))
-        tolerance = ROUNDING * step.size + share * step.change + OF_GRADIENTS * step.varied
-        found.append(Compared(step.error / step.change, step.error / tolerance))
+        reason = step.too_loose()
+        if reason:
+            return _judged(found, "step %d %s" % (len(found) + 1, reason))
+        ratios = [(each, each.ratio(share)) for each in (step, *tensors) if not each.too_loose()]
+        found.append(max(ratios, key=_of_ratio))
     return _judged(found)
+
+
+def _of_ratio(found: Tuple[Norms, float]) -> float:
+    return math.inf if math.isnan(found[1]) else found[1]
 
 
 def _largest_norm(problem: Problem, network: Any) -> int:
@@ -122,7 +148,8 @@ def _largest_norm(problem: Problem, network: Any) -> int:
     return max(weight.size for weight in network.weights()) if has_norms else 0
 
 
-def _steps(network: Any, problem: Problem) -> Iterator[Step]:
+def _steps(network: Any, problem: Problem) -> Iterator[List[Norms]]:
+    """Yield the norms of each weight tensor, step by step."""
     inputs, labels = network.synthetic_batch(problem)
     batches, reordered = (
         [network.on_device(*each)] * problem.batches_per_step
@@ -135,8 +162,7 @@ def _steps(network: Any, problem: Problem) -> Iterator[Step]:
         expected = reference.next(before, gradients)
         network.learn(batches)
         after = copied(network.weights())
-        squares = map(_squares, map(Tensor, before, after, expected, varied, gradients, others))
-        yield Step(*(math.sqrt(sum(each)) for each in zip(*squares)))
+        yield [_norms(Tensor(*each)) for each in zip(before, after, expected, varied, gradients, others)]
         before = after
 
 
@@ -152,25 +178,27 @@ def _reversed(arrays: Any) -> Any:
     return arrays[::-1].copy()
 
 
-def _squares(tensor: Tensor) -> List[float]:
-    """Return the squares of a tensor's share of the norms of a step."""
+def _norms(tensor: Tensor) -> Norms:
     tensor = Tensor(*map(numpy.atleast_1d, tensor))
     compared, expected = tensor.compared(), tensor.expected
     differences = (expected - tensor.before, tensor.after - expected, tensor.reordered - expected)
-    return [sum_of_squares(expected), *(sum_of_squares(each[compared]) for each in differences)]
+    squares = [sum_of_squares(expected), *(sum_of_squares(each[compared]) for each in differences)]
+    return Norms(expected.shape, *map(math.sqrt, squares))
 
 
-def _judged(found: Sequence[Compared], reason: Optional[str] = None) -> UpdateCheck:
+def _judged(found: Sequence[Tuple[Norms, float]], reason: Optional[str] = None) -> UpdateCheck:
     """Return the check of the steps that were compared, and why it has not more of them."""
     if not found:
         return UpdateCheck(0, reason=reason)
-    worst = max(range(len(found)), key=lambda step: numpy.nan_to_num(found[step].ratio, nan=numpy.inf))
-    error, ratio = found[worst]
-    return UpdateCheck(len(found), worst + 1, finite(error), finite(ratio), reason)
+    worst = max(range(len(found)), key=lambda step: _of_ratio(found[step]))
+    norms, ratio = found[worst]
+    error = finite(norms.error / norms.change)
+    return UpdateCheck(len(found), worst + 1, error, finite(ratio), reason, list(norms.shape))
 
 
 def _wrong(check: UpdateCheck, optimizer: str) -> str:
-    weights = "the weights after step %s" % check.worst_step
+    of = "of shape %s " % "x".join(map(str, check.worst_shape)) if check.worst_shape else ""
+    weights = "the weights %safter step %s" % (of, check.worst_step)
     if check.error is None or check.bound_ratio is None:
         return weights + " are not finite"
     values = (weights, optimizer, check.error, check.bound_ratio)

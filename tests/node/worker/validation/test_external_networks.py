@@ -128,7 +128,7 @@ def validated(
         parameters = make_parameters(model=f"nets_to_validate:{function}", **own)
         adapter = load("pytorch")
         network: Any = adapter.build(problems.of_case(parameters, Group(Ranks(0, 1))))
-        return with_updates(validate_external(adapter, network, None, []), adapter, network.problem)
+        return with_updates(validate_external(adapter, network, None, []), adapter, network)
 
     threads = torch.get_num_threads()
     yield make

@@ -40,8 +40,8 @@ def checked(make_parameters: Callable[..., dict[str, Any]]) -> Callable[..., Val
 
     def make(before: str = PASSED, **changes: Any) -> Validation:
         own = {"model": "mlp", "model_options": MODEL, "batch_size": 8, "task": "training", **changes}
-        problem = problems.of_case(make_parameters(**own), Group(Ranks(0, 1)))
-        return with_updates(Validation(before, duration_s=1.0), load("pytorch"), problem)
+        adapter, problem = load("pytorch"), problems.of_case(make_parameters(**own), Group(Ranks(0, 1)))
+        return with_updates(Validation(before, duration_s=1.0), adapter, adapter.build(problem))
 
     return make
 
@@ -134,19 +134,52 @@ def test_each_planted_fault_is_found(checked: Any, fault: str, monkeypatch: pyte
     assert found.update.is_wrong
 
 
-def test_gradients_that_vary_raise_the_tolerance(checked: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bias_without_update_is_found_among_many_weights(checked: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def without_last(right: Any, self: Any, batches: Any) -> Any:
+        bias = self.trainable()[-1]
+        before = bias.detach().clone()
+        loss = right(self, batches)
+        with torch.no_grad():
+            bias.copy_(before)
+        return loss
+
+    case = {"model_options": {"input_size": 300, "hidden_size": 300, "classes": 3}}
+    case["optimizer"] = {"name": "adam", "learning_rate": 1e-5}
+    assert checked(**case).update.bound_ratio < 0.5
+    _, plant = _of_step("adam", without_last)
+    plant(monkeypatch)
+    found = checked(**case)
+    assert found.verdict == FAILED
+    assert list(found.update.worst_shape) == [3]
+    assert found.reason.startswith("the weights of shape 3 after step ")
+    assert found.update.error == pytest.approx(1.0, abs=0.01)
+
+
+def _with_noise(monkeypatch: pytest.MonkeyPatch, noise: float) -> None:
     right = PyTorchNetwork.differentiate
 
     def varying(self: Any, batches: Any) -> Any:
         loss = right(self, batches)
         for weight in self.trainable():
-            weight.grad *= 1 + 0.01 * (2 * torch.rand(weight.shape) - 1)
+            weight.grad *= 1 + noise * (2 * torch.rand(weight.shape) - 1)
         return loss
 
     monkeypatch.setattr(PyTorchNetwork, "differentiate", varying)
+
+
+def test_gradients_that_vary_raise_the_tolerance(checked: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    _with_noise(monkeypatch, 0.01)
     found = checked(optimizer="sgd")
     assert found.verdict == PASSED
     assert found.update.error > 1e-3
+
+
+def test_gradients_that_vary_too_much_are_not_compared(checked: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise, wrong updates would pass."""
+    _with_noise(monkeypatch, 0.2)
+    found = checked(optimizer="sgd")
+    assert (found.verdict, found.update.steps) == (PASSED, 0)
+    assert found.update.reason.startswith("step 1 has gradients whose variation ")
 
 
 def test_gradients_of_keys_that_are_0_but_for_rounding_are_no_false_alarm(
@@ -185,10 +218,30 @@ def test_steps_after_the_weights_overflow_are_not_compared(checked: Any) -> None
 
 
 @pytest.mark.parametrize(
-    ("before", "task"), [(PASSED, "backward"), (PASSED, "inference"), (FAILED, "training"), (NOT_VALIDATED, "training")]
+    ("before", "changes"),
+    [
+        (PASSED, {"task": "backward"}),
+        (PASSED, {"task": "inference"}),
+        (FAILED, {}),
+        (NOT_VALIDATED, {"dtype": "float16"}),
+        (NOT_VALIDATED, {"model_options": {"input_size": 31_000, "hidden_size": 1000, "layers": 1}}),
+    ],
+    ids=str,
 )
-def test_other_tasks_and_networks_that_did_not_pass_are_not_checked(checked: Any, before: str, task: str) -> None:
-    assert checked(before, task=task) == Validation(before, duration_s=1.0)
+def test_networks_that_failed_or_are_too_large_and_other_tasks_are_not_checked(
+    checked: Any, before: str, changes: dict[str, Any]
+) -> None:
+    assert checked(before, **changes) == Validation(before, duration_s=1.0)
+
+
+def test_updates_with_gradients_that_have_no_reference_are_checked(
+    checked: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = checked(NOT_VALIDATED)
+    assert (found.verdict, found.update.steps) == (NOT_VALIDATED, update_check.STEPS)
+    _, plant = FAULTS["no update"]
+    plant(monkeypatch)
+    assert checked(NOT_VALIDATED).verdict == FAILED
 
 
 def test_a_check_that_runs_out_of_memory_keeps_the_verdict_on_the_network(
