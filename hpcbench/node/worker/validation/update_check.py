@@ -34,6 +34,7 @@ OF_CHANGE = 1e-4  # of the change of the weights
 OF_NORM = 2.0**-29  # of the change, for each element of the largest tensor: PyTorch's clipping adds squares in float32
 OF_GRADIENTS = 4  # times the effect of the difference between two gradients of the same weights and items
 NOISE = 100  # times the root mean square of that difference: smaller gradients may be rounding errors
+_TOO_SMALL = "step %d changes the weights that can be compared by %.2g of the norm of all, too little to detect errors"
 Arrays = List["numpy.ndarray"]
 
 
@@ -72,18 +73,10 @@ class Norms(NamedTuple):
         """Return the ratio of the error to its tolerance, which includes a share of the change."""
         return self.error / (ROUNDING * self.size + share * self.change + OF_GRADIENTS * self.varied)
 
-    def too_loose(self) -> Optional[str]:
-        """Return why an error of LOOSE of the change could not be detected; None if it can be."""
-        if ROUNDING * self.size >= LOOSE * self.change:
-            values = self.change / (self.size or 1.0)
-            return "changes the weights by %.2g of their norm, too little to detect errors" % values
-        if OF_GRADIENTS * self.varied > LOOSE * self.change:
-            values = self.varied / self.change
-            return (
-                "has gradients whose variation moves the weights by %.2g of their change, too much to detect errors"
-                % values
-            )
-        return None
+    @property
+    def is_too_small(self) -> bool:
+        """Return whether the change is too small to detect an error of LOOSE of it."""
+        return ROUNDING * self.size >= LOOSE * self.change
 
 
 def with_updates(validation: Validation, adapter: Adapter, network: Network) -> Validation:
@@ -130,10 +123,10 @@ def check_updates(adapter: Adapter, problem: Problem) -> UpdateCheck:
         step = Norms((), *(math.hypot(*each) for each in list(zip(*tensors))[1:]))
         if not numpy.isfinite(step.size):
             return _judged(found, "the weights are not finite after step %d" % (len(found) + 1))
-        reason = step.too_loose()
-        if reason:
-            return _judged(found, "step %d %s" % (len(found) + 1, reason))
-        ratios = [(each, each.ratio(share)) for each in (step, *tensors) if not each.too_loose()]
+        if step.is_too_small:
+            values = (len(found) + 1, step.change / (step.size or 1.0))
+            return _judged(found, _TOO_SMALL % values)
+        ratios = [(each, each.ratio(share)) for each in (step, *tensors) if not each.is_too_small]
         found.append(max(ratios, key=_of_ratio))
     return _judged(found)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -130,7 +131,7 @@ def test_each_planted_fault_is_found(checked: Any, fault: str, monkeypatch: pyte
     plant(monkeypatch)
     found = checked(optimizer=optimizer)
     assert found.verdict == FAILED
-    assert "the weights after step " in found.reason
+    assert re.match(r"the weights (of shape \d+(x\d+)? )?after step \d ", found.reason)
     assert found.update.is_wrong
 
 
@@ -175,11 +176,11 @@ def test_gradients_that_vary_raise_the_tolerance(checked: Any, monkeypatch: pyte
 
 
 def test_gradients_that_vary_too_much_are_not_compared(checked: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Otherwise, wrong updates would pass."""
+    """A model whose results are random is no false alarm."""
     _with_noise(monkeypatch, 0.2)
     found = checked(optimizer="sgd")
     assert (found.verdict, found.update.steps) == (PASSED, 0)
-    assert found.update.reason.startswith("step 1 has gradients whose variation ")
+    assert found.update.reason.startswith("step 1 changes the weights that can be compared by 0 of the norm of all, ")
 
 
 def test_gradients_of_keys_that_are_0_but_for_rounding_are_no_false_alarm(
@@ -208,7 +209,7 @@ def test_norms_of_large_tensors_in_float32_are_no_false_alarm(checked: Any) -> N
 def test_updates_that_are_too_small_are_not_compared(checked: Any) -> None:
     found = checked(optimizer={"name": "sgd", "learning_rate": 1e-9})
     assert (found.verdict, found.update.steps, found.update.error) == (PASSED, 0, None)
-    assert found.update.reason.startswith("step 1 changes the weights by ")
+    assert found.update.reason.startswith("step 1 changes the weights that can be compared by ")
 
 
 def test_steps_after_the_weights_overflow_are_not_compared(checked: Any) -> None:
@@ -223,7 +224,6 @@ def test_steps_after_the_weights_overflow_are_not_compared(checked: Any) -> None
         (PASSED, {"task": "backward"}),
         (PASSED, {"task": "inference"}),
         (FAILED, {}),
-        (NOT_VALIDATED, {"dtype": "float16"}),
         (NOT_VALIDATED, {"model_options": {"input_size": 31_000, "hidden_size": 1000, "layers": 1}}),
     ],
     ids=str,
@@ -232,6 +232,14 @@ def test_networks_that_failed_or_are_too_large_and_other_tasks_are_not_checked(
     checked: Any, before: str, changes: dict[str, Any]
 ) -> None:
     assert checked(before, **changes) == Validation(before, duration_s=1.0)
+
+
+def test_updates_of_cases_that_no_reference_exists_for_are_not_checked(
+    checked: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Scaled losses in float16, and the averages of ranks, are not part of the definitions."""
+    monkeypatch.setattr(update_check, "why_not_alone", lambda problem: "networks are validated in float32 only")
+    assert checked(NOT_VALIDATED).update is None
 
 
 def test_updates_with_gradients_that_have_no_reference_are_checked(
