@@ -71,8 +71,8 @@ class UpdateCheck:
     steps: int = described("number of steps that were compared", "update_steps")
     worst_step: Optional[int] = described("step with the largest ratio to its tolerance, from 1", default=None)
     error: Optional[float] = described(
-        "L2 norm of the difference of a weight tensor, or of all weights, from the definition of the optimizer after "
-        "that step, over that of the change in the step; null if it is not finite, or if no step was compared",
+        "L2 norm of the difference from the definition of the optimizer after that step, over that of the change; null "
+        "if it is not finite",
         "update_error",
         default=None,
     )

@@ -75,7 +75,7 @@ class Norms(NamedTuple):
 
     @property
     def is_too_small(self) -> bool:
-        """Return whether the change is too small to detect an error of LOOSE of it."""
+        """Return whether the change is too small to detect errors of the fraction LOOSE."""
         return ROUNDING * self.size >= LOOSE * self.change
 
 
