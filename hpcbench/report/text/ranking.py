@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from hpcbench.analysis.cases.flop_rates import BUS, BY_RULE, BYTES, EXACT
-from hpcbench.analysis.cases.labels import cell, sizes_in_words
+from hpcbench.analysis.cases.labels import cell, comparable_sizes, sizes_in_words
 from hpcbench.analysis.cases.published import published_columns
 from hpcbench.analysis.cases.quantities import (
     ACCURACY,
@@ -53,6 +53,8 @@ def columns_of(work: Workload, quantity: Quantity, metrics: Mapping[str, Quantit
 def columns_in_words(rows: pd.DataFrame, shown: list[str], others: Sequence[Column]) -> list[Column]:
     """Return the columns that identify the cases. A user parameter named like one of the `others` keeps its prefix."""
     taken = {column.header for column in others}
+    if "sizes" in shown and "operator" in rows:
+        rows = rows.assign(sizes=comparable_sizes(rows))
     headers = [name.replace("_", " ") if header_of(name) in taken else header_of(name) for name in shown]
     return [
         Column(header, _cells(rows[name], _writer(name)), is_text=_is_text(rows[name]), identifies=True)
