@@ -44,7 +44,7 @@ class Compared(NamedTuple):
 
 
 class Tensor(NamedTuple):
-    """A weight tensor before and after a step, and after that of the reference, for two orders of the items of a batch."""
+    """A weight tensor before and after a step, and after the reference step, for two orders of the items of a batch."""
 
     before: "numpy.ndarray"
     after: "numpy.ndarray"

@@ -31,7 +31,8 @@ def not_validated_notes(results: Results) -> Iterator[str]:
     uncompared = rows[rows["update_reason"].notna()]
     if len(uncompared):
         of = _of(uncompared, rows, "update_steps")
-        yield f"Updates of the optimizer not compared in all steps: {of}; {grouped_reasons(uncompared, 'update_reason')}."
+        reasons = grouped_reasons(uncompared, "update_reason")
+        yield f"Updates of the optimizer not compared in all steps: {of}; {reasons}."
 
 
 def _of(some: pd.DataFrame, rows: pd.DataFrame, column: str) -> str:
