@@ -68,18 +68,18 @@ class GradientCheck:
 class UpdateCheck:
     """The weights after the first steps of a training, compared with the definition of its optimizer in float64."""
 
-    steps: int = described("number of steps that were compared", "update_steps")
+    steps: int = described("number of steps whose updates of the weights were compared", "update_steps")
     worst_step: Optional[int] = described("step with the largest ratio to its tolerance, from 1", default=None)
     error: Optional[float] = described(
-        "L2 norm of the difference of the weights from the definition of the optimizer after that step, over that of "
-        "their change in the step; null if it is not finite, or if no step was compared",
+        "L2 norm of the difference of the weights from the definition of the optimizer, over that of their change, in "
+        "the step with the largest ratio to its tolerance; null if it is not finite, or if no step was compared",
         "update_error",
         default=None,
     )
     bound_ratio: Optional[float] = described(
         "ratio of that difference to its tolerance; above 1, the update is wrong", "update_bound_ratio", default=None
     )
-    reason: Optional[str] = described("why fewer steps were compared", "update_reason", default=None)
+    reason: Optional[str] = described("why fewer than three steps were compared", "update_reason", default=None)
 
     @property
     def is_wrong(self) -> bool:
@@ -132,7 +132,7 @@ class DataCheck:
         "items per epoch that are left over after whole batches for each rank", "dropped_items"
     )
     reshuffled: Optional[bool] = described(
-        "whether each epoch has another order, on each rank; null if no rank has at least 10 different items",
+        "whether each epoch has a new order, on each rank; null if no rank has at least 10 different items",
         "reshuffled",
     )
     class_counts: Sequence[Sequence[Sequence[int]]] = described(

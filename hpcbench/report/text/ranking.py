@@ -112,7 +112,7 @@ def _of_validation(cases: pd.DataFrame) -> list[Column]:
 
 
 def _published(cases: pd.DataFrame) -> list[Column]:
-    """Return a column per device and precision of published times, which users ask for: none gives way."""
+    """Return a column per device and precision of published times. Users ask for them, so none gives way."""
     return [
         Column("{} ({})".format(*apart(name)), _cells(cases[name], "{:,.3f}".format), may_move=True)
         for name in published_columns(cases)

@@ -44,7 +44,7 @@ class Compared(NamedTuple):
 
 
 class Tensor(NamedTuple):
-    """A weight tensor before and after a step, and that of the reference for two orders of the items of a batch."""
+    """A weight tensor before and after a step, and after the reference step, for two orders of the items of a batch."""
 
     before: "numpy.ndarray"
     after: "numpy.ndarray"
@@ -66,7 +66,7 @@ class Tensor(NamedTuple):
 
 
 class Step(NamedTuple):
-    """L2 norms of a step, over the elements that are compared, except the first."""
+    """L2 norms of a step. All but `size` are over the elements that are compared."""
 
     size: float  # of the weights of the reference
     change: float  # from the weights before to those of the reference
@@ -117,7 +117,7 @@ def check_updates(adapter: Adapter, problem: Problem) -> UpdateCheck:
 
 
 def _largest_norm(problem: Problem, network: Any) -> int:
-    """Return the number of elements of the largest tensor whose norm the optimizer computes; 0 if it has none."""
+    """Return the number of elements of the largest tensor whose norm the optimizer computes; 0 if it computes none."""
     has_norms = problem.optimizer.name == LAMB or problem.optimizer.clip_norm is not None
     return max(weight.size for weight in network.weights()) if has_norms else 0
 
@@ -161,7 +161,7 @@ def _squares(tensor: Tensor) -> List[float]:
 
 
 def _judged(found: Sequence[Compared], reason: Optional[str] = None) -> UpdateCheck:
-    """Return the check of the steps that were compared, and why it has not more of them."""
+    """Return the check of the steps that were compared, with the reason why there are no more."""
     if not found:
         return UpdateCheck(0, reason=reason)
     worst = max(range(len(found)), key=lambda step: numpy.nan_to_num(found[step].ratio, nan=numpy.inf))
