@@ -71,8 +71,8 @@ class UpdateCheck:
     steps: int = described("number of steps whose updates of the weights were compared", "update_steps")
     worst_step: Optional[int] = described("step with the largest ratio to its tolerance, from 1", default=None)
     error: Optional[float] = described(
-        "L2 norm of the difference of the weights from the definition of the optimizer, over that of their change, in "
-        "the step with the largest ratio to its tolerance; null if it is not finite, or if no step was compared",
+        "difference of the weights from the definition of the optimizer, over their change, as L2 norms, in the step "
+        "with the largest ratio to its tolerance; null if not finite, or if no step was compared",
         "update_error",
         default=None,
     )
