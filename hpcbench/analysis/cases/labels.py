@@ -13,7 +13,6 @@ import pandas as pd
 from hpcbench.config.names import USER_PARAMETER
 from hpcbench.core.frameworks import OPERATOR, trains_steps
 from hpcbench.core.run_spec import COMMAND
-from hpcbench.models.operators.catalog import OPERATORS, sizes_of
 
 LONGEST = 60  # characters of a value in a sentence
 IDENTITY = ("sweep", "case")
@@ -113,20 +112,6 @@ def _title(cases: pd.DataFrame, first: Mapping[Any, Any]) -> str:
 def sizes_in_words(sizes: str) -> str:
     """Return `m=512 n=64` for the sizes of an operator, which are JSON; `default sizes` if none is set."""
     return " ".join(f"{name}={value}" for name, value in json.loads(sizes).items()) or "default sizes"
-
-
-def comparable_sizes(cases: pd.DataFrame) -> pd.Series[Any]:
-    """Return the column `sizes`, with the default of each size that another case of the operator has."""
-    given = [json.loads(sizes) if isinstance(sizes, str) else None for sizes in cases[_SIZES]]
-    named: dict[Any, set[str]] = defaultdict(set)
-    for operator, sizes in zip(cases["operator"], given, strict=True):
-        named[operator].update(sizes or ())
-    texts = []
-    for operator, sizes in zip(cases["operator"], given, strict=True):
-        defaults = sizes_of(operator) if operator in OPERATORS else {}
-        added = {name: value for name, value in defaults.items() if name in named[operator]}
-        texts.append(None if sizes is None else json.dumps({**added, **sizes}, sort_keys=True))
-    return pd.Series(texts, cases.index, dtype=object)
 
 
 def shared_by(cases: pd.DataFrame) -> str:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
 
 from hpcbench.analysis.cases.flop_rates import BUS, BY_RULE, BYTES, EXACT
-from hpcbench.analysis.cases.labels import cell, comparable_sizes, sizes_in_words
+from hpcbench.analysis.cases.labels import cell, sizes_in_words
 from hpcbench.analysis.cases.published import published_columns
 from hpcbench.analysis.cases.quantities import (
     ACCURACY,
@@ -27,6 +29,7 @@ from hpcbench.analysis.stats.ratio_text import times
 from hpcbench.core.frameworks import FORWARD_TASKS, OPERATOR, TIME_TO_ACCURACY
 from hpcbench.core.run_spec import COMMAND
 from hpcbench.core.samples import INTERFERENCE, PROBED
+from hpcbench.models.operators.catalog import OPERATORS, sizes_of
 from hpcbench.report.text.numbers import SCALED, between, column_format, memory, rate_format
 from hpcbench.report.text.text_columns import NEVER, Column
 from hpcbench.report.text.units import MEMORY_COLUMNS, apart, header_of
@@ -54,12 +57,26 @@ def columns_in_words(rows: pd.DataFrame, shown: list[str], others: Sequence[Colu
     """Return the columns that identify the cases. A user parameter named like one of the `others` keeps its prefix."""
     taken = {column.header for column in others}
     if "sizes" in shown and "operator" in rows:
-        rows = rows.assign(sizes=comparable_sizes(rows))
+        rows = rows.assign(sizes=_comparable_sizes(rows))
     headers = [name.replace("_", " ") if header_of(name) in taken else header_of(name) for name in shown]
     return [
         Column(header, _cells(rows[name], _writer(name)), is_text=_is_text(rows[name]), identifies=True)
         for name, header in zip(shown, headers, strict=True)
     ]
+
+
+def _comparable_sizes(cases: pd.DataFrame) -> pd.Series[Any]:
+    """Return the column `sizes`, with the default of each size that another case of the operator has."""
+    given = [json.loads(sizes) if isinstance(sizes, str) else None for sizes in cases["sizes"]]
+    named: dict[Any, set[str]] = defaultdict(set)
+    for operator, sizes in zip(cases["operator"], given, strict=True):
+        named[operator].update(sizes or ())
+    texts = []
+    for operator, sizes in zip(cases["operator"], given, strict=True):
+        defaults = sizes_of(operator) if operator in OPERATORS else {}
+        added = {name: value for name, value in defaults.items() if name in named[operator]}
+        texts.append(None if sizes is None else json.dumps({**added, **sizes}, sort_keys=True))
+    return pd.Series(texts, cases.index, dtype=object)
 
 
 def heading(quantity: Quantity) -> str:
