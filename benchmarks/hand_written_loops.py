@@ -135,13 +135,13 @@ def computation_of(framework: str, name: str) -> Any:
 def ratios(framework: str, name: str) -> list[float]:
     """Return the ratios of two medians, each of two measurements in turn, with as many calls per measurement.
 
-    Each round has new arrays: their place in memory changes the time of short operators by some percent.
+    Each round has new arrays, because their addresses change the time of short operators by a few percent.
     """
     kept, found = [], []
     for number in range(ROUNDS):
         computation, loop = computation_of(framework, name), LOOPS[framework]()[name]
-        kept.append((computation, loop))  # so that the next arrays have another place
-        with computation.context():  # users, too, enter PyTorch's inference mode before their loop
+        kept.append((computation, loop))  # so that the next arrays have other addresses
+        with computation.context():  # as users do: they enter inference mode before their loop
             loop.wait(loop.call())
             samples = measure(computation.step, computation.synchronize, SETTINGS)
             their_s = theirs(loop, samples.steps_per_measurement)

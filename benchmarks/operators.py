@@ -87,7 +87,7 @@ def seconds(run: Callable[[], Any]) -> float:
 def operators() -> Iterator[bool]:
     """Print a row for each operator alone; yield whether it is within the limits."""
     cpu_timer = CpuTimer()
-    with torch.inference_mode(), retained():  # otherwise, malloc may return memory to Linux in one of both loops only
+    with torch.inference_mode(), retained():  # otherwise, malloc may return memory to Linux in only one of the loops
         for name, (function, *arguments) in examples().items():
             weights = [isinstance(each, torch.Tensor) for each in arguments].count(True) * [False]
             captured = Captured(Key(str(function), "forward", "{}"), function, (tuple(arguments), {}), weights)

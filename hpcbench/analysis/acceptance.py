@@ -1,7 +1,8 @@
 """Whether each case meets the conditions of `accept`.
 
-The verdict is about the estimate that the report shows, the median over the runs: a recipe is accepted or rejected by
-one number. A CI that contains the threshold does not change the verdict, but is reported, since other runs might.
+The verdict is about the estimate that the report shows, the median over the runs, or the largest error of a validation:
+a recipe is accepted or rejected by one number. A CI that contains the threshold does not change the verdict, but is
+reported, since other runs might.
 """
 
 from __future__ import annotations
@@ -20,7 +21,11 @@ from hpcbench.core.status import COMPLETED
 ACCEPTED, REJECTED, NOT_MEASURED = "accepted", "rejected", "not measured"
 WORST_FIRST = (REJECTED, NOT_MEASURED, ACCEPTED)
 VERDICT, REASON = "acceptance", "acceptance_reason"  # columns of the table of cases
-_REASONS = {"energy": "energy_reason", "price": "price_reason"}  # by the first word of the quantity's column
+_REASONS = {
+    "energy": "energy_reason",
+    "price": "price_reason",
+    "update": "update_reason",
+}  # by the first word of the quantity's column
 
 
 @dataclass(frozen=True)

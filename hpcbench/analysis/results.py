@@ -76,7 +76,7 @@ class Results:
     def _telling(self, alike: pd.DataFrame) -> list[str]:
         """Return the columns that identify cases within a workload; for a single case, those that its title lacks.
 
-        Of a single case, columns are left out that tell it only from cases of other tasks, or from cases without them.
+        For a single case, omit columns that distinguish it only from other tasks, or from cases without a value.
         """
         if len(alike) > 1:
             return labels.varying(alike, list(self.shown))

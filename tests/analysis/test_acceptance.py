@@ -9,7 +9,7 @@ import pytest
 
 from hpcbench.analysis.acceptance import ACCEPTED, NOT_MEASURED, REJECTED, Check, Required, checks, unmeasurable, worst
 from hpcbench.analysis.cases.case_table import case_table
-from hpcbench.analysis.cases.quantities import ACCURACY, BEST_ACCURACY, ENERGY, TIME, Quantity
+from hpcbench.analysis.cases.quantities import ACCURACY, BEST_ACCURACY, ENERGY, OF_VALIDATIONS, TIME, Quantity
 from hpcbench.config.validation.acceptance import Condition
 
 MISSED = {"status": "failed", "error": "the best accuracy was 0.9300 after 3 epochs, and the target is 0.95"}
@@ -80,3 +80,17 @@ def test_other_sweeps_are_not_checked(repetition) -> None:
 )
 def test_the_worst_verdict_is_that_of_the_case(verdicts: list[str], word: str) -> None:
     assert worst(verdicts) == word
+
+
+@pytest.mark.parametrize("quantity", OF_VALIDATIONS, ids=lambda each: each.column)
+def test_the_largest_error_of_all_runs_decides(repetition, quantity: Quantity) -> None:
+    rows = [repetition(0, run, **{quantity.column: error}) for run, error in enumerate((0.1, 0.1, 0.4))]
+    above, below = checked(rows, required("<= 0.4", quantity), required("<= 0.3", quantity))
+    assert (above.verdict, below.verdict) == (ACCEPTED, REJECTED)
+    assert (above.value, above.runs) == (0.4, 3)
+    assert not above.is_close
+
+
+def test_updates_that_were_not_compared_have_the_reason(repetition) -> None:
+    (found,) = checked([repetition(0, 0, update_reason="too small")], required("< 1", OF_VALIDATIONS[1]))
+    assert (found.verdict, found.reason) == (NOT_MEASURED, "too small")

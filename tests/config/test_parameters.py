@@ -30,7 +30,7 @@ def parameters(**given: Any) -> Parameters:
         ),
         (
             {"task": "time_to_accuracy", "target_accuracy": 0.9, "validate": True},
-            "'validate' with task: time_to_accuracy requires data; set data, or use task: backward",
+            "'validate' with task: time_to_accuracy requires 'data'; set it, or use task: backward",
         ),
         ({"framework": "jax", "strategy": "ddp"}, "jax has no strategy 'ddp'; use one of: single, data_parallel"),
         ({"nodes": 2}, "the strategy single allows one task, not 2; use one of: ddp, fsdp, horovod, deepspeed"),

@@ -38,6 +38,7 @@ SOLVERS = [Solver(name, name, how) for name in TRAINING_FRAMEWORKS for how in FR
 # An older TensorFlow, with layers of an older Keras; and those that take minutes each.
 OLDER = [Solver("horovod-tensorflow", "tensorflow", how) for how in FRAMEWORKS["tensorflow"].executions]
 SLOW = [
+    Solver("pytorch", "pytorch", "compiled"),
     Solver("tensorflow", "tensorflow", "compiled"),
     Solver("keras-jax", "keras-jax", "compiled"),
     Solver("keras-tensorflow", "keras-tensorflow", "eager"),

@@ -67,6 +67,12 @@ MODELS = Quantity("models_per_minute", "training rate", "models/min", more_is_be
 OF_TRAININGS = (*ACCURACIES, MODELS)  # only of the task time_to_accuracy
 _ALL = (TIME, THROUGHPUT, SPEEDUP, MEMORY, *LATENCIES, PRICE, ENERGY, *OF_TRAININGS)
 QUANTITIES = {each.column: each for each in _ALL}
+# Of validations: the largest value of all runs, without intervals. Cases are not ranked by it: it may be 0.
+OF_VALIDATIONS = (
+    Quantity("error_bound_ratio", "error bound ratio", better="smaller"),
+    Quantity("update_error", "update error", better="smaller"),
+)
+REQUIRABLE = QUANTITIES | {each.column: each for each in OF_VALIDATIONS}  # by `accept`
 # Quantities that hpcbench does not know of commands, whose work it does not know.
 OF_MODELS = (THROUGHPUT, *OF_TRAININGS)
 # Quantities derived from the time, as are their intervals.
@@ -75,7 +81,7 @@ OF_TIME = (TIME, THROUGHPUT, SPEEDUP)
 
 def short_column(column: str) -> str:
     """Return `throughput` for throughput_items_per_s, `rate` for metric_rate_it_per_s, `p99` for time_p99_s."""
-    if column == BEST_ACCURACY.column:
+    if column in (BEST_ACCURACY.column, *(each.column for each in OF_VALIDATIONS)):
         return column
     words = column.split("_")
     if column in PERCENTILES:

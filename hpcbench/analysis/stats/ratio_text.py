@@ -7,7 +7,7 @@ import pandas as pd
 from hpcbench.analysis.stats.intervals import Interval
 
 UNKNOWN = "unknown"
-_NOTHING = 1000.0  # ratio of the limits above which an interval is shown as unknown
+WIDEST = 1000.0  # ratio of the limits above which an interval is shown as unknown
 
 
 def times(ratio: float) -> str:
@@ -26,7 +26,7 @@ def percent(part: float) -> str:
 
 def says_nothing(low: float, high: float) -> bool:
     """Return whether the limits of an interval are too far apart to be shown as numbers."""
-    return low > 0 and high / low > _NOTHING
+    return low > 0 and high / low > WIDEST
 
 
 def in_brackets(interval: Interval) -> str:

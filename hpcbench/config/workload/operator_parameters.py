@@ -83,7 +83,7 @@ def check_absent(parameters: Parameters) -> None:
         if name in parameters.model_fields_set and getattr(parameters, name) not in (None, False, {}, FORWARD):
             raise ValueError(f"'{name}' requires task: {OPERATOR}, not {parameters.task}")
     if parameters.validate and parameters.task == TIME_TO_ACCURACY and parameters.data is None:
-        raise ValueError(f"'validate' with task: {TIME_TO_ACCURACY} requires data; set data, or use task: {BACKWARD}")
+        raise ValueError(f"'validate' with task: {TIME_TO_ACCURACY} requires 'data'; set it, or use task: {BACKWARD}")
     if parameters.validate and parameters.task == INPUT_PIPELINE:
         raise ValueError(f"'validate' cannot be used with task: {parameters.task}; use task: backward")
 

@@ -68,20 +68,20 @@ class GradientCheck:
 class UpdateCheck:
     """The weights after the first steps of a training, compared with the definition of its optimizer in float64."""
 
-    steps: int = described("number of steps that were compared", "update_steps")
+    steps: int = described("number of steps whose updates of the weights were compared", "update_steps")
     worst_step: Optional[int] = described("step with the largest ratio to its tolerance, from 1", default=None)
     error: Optional[float] = described(
-        "L2 norm of the difference from the definition of the optimizer after that step, over that of the change; null "
-        "if it is not finite",
+        "difference of the weights from the definition of the optimizer, over their change, as L2 norms, in the step "
+        "with the largest ratio to its tolerance; null if not finite, or if no step was compared",
         "update_error",
         default=None,
     )
     bound_ratio: Optional[float] = described(
         "ratio of that difference to its tolerance; above 1, the update is wrong", "update_bound_ratio", default=None
     )
-    reason: Optional[str] = described("why fewer steps were compared", "update_reason", default=None)
+    reason: Optional[str] = described("why fewer than three steps were compared", "update_reason", default=None)
     worst_shape: Sequence[int] = described(
-        "shape of the weight tensor with the largest ratio; empty if it is that of all weights together", default=()
+        "shape of the weight tensor with that ratio; empty if it is that of all weights together", default=()
     )
 
     @property
@@ -135,7 +135,7 @@ class DataCheck:
         "items per epoch that are left over after whole batches for each rank", "dropped_items"
     )
     reshuffled: Optional[bool] = described(
-        "whether each epoch has another order, on each rank; null if no rank has at least 10 different items",
+        "whether each epoch has a new order, on each rank; null if no rank has at least 10 different items",
         "reshuffled",
     )
     class_counts: Sequence[Sequence[Sequence[int]]] = described(

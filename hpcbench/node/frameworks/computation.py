@@ -24,7 +24,7 @@ class Computation(ABC):
         """Wait until the device has finished all work."""
 
     def context(self) -> ContextManager[Any]:
-        """Return the context of all measured steps: what a step would otherwise have to set again each time."""
+        """Return the context manager of all measured steps, which each step would otherwise have to enter."""
         return nullcontext()
 
     def peak_device_bytes(self) -> Optional[int]:

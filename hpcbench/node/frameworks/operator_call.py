@@ -50,7 +50,7 @@ class OperatorCall(ABC):
         return None
 
     def context(self) -> ContextManager[Any]:
-        """Return the context of all calls: what a call would otherwise have to set again each time."""
+        """Return the context manager of all calls, which each call would otherwise have to enter."""
         return nullcontext()
 
     @abstractmethod

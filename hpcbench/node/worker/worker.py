@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from ..frameworks.adapter import Adapter, Network
     from ..frameworks.computation import Computation
 
-_NO_AVERAGING = "%d steps (averaging_period) take longer than max_time_s: the step time does not contain the averaging"
+_NO_AVERAGING = "%d steps (averaging_period) take longer than max_time_s: the step time does not include the averaging"
 
 
 def run(

@@ -107,14 +107,14 @@ class OwnOperator(Operator):
         """
         title, known = self.file.title(name), ", ".join(self.values)
         if not isinstance(found, dict):
-            what = "operator: %s returned %s, not gradients by name; known are: %s"
+            what = "operator: %s returned %s, not a dictionary of gradients; known names: %s"
             raise BadModel(what % (title, _described(found), known))
         unknown = ", ".join(str(each) for each in found if each not in self.values)
         missing = [each for each in wanted if each not in found]
         if unknown:
             lacking = "; missing: %s" % ", ".join(missing) if missing else ""
             values = (title, unknown, lacking, known)
-            raise BadModel("operator: %s returned gradients with the unknown names: %s%s; known are: %s" % values)
+            raise BadModel("operator: %s returned gradients with unknown names: %s%s; known names: %s" % values)
         if missing:
             raise BadModel("operator: %s did not return the gradient of '%s'" % (title, "', '".join(missing)))
         return found

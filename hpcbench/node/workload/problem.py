@@ -55,7 +55,7 @@ class Problem:
 
     @property
     def averaging_period(self) -> int:
-        """Return the number of steps of which one averages the weights of the ranks; 1 if each does, or none."""
+        """Return after how many steps the ranks average their weights; 1 if after each step, or never."""
         parameters = self.parameters
         return int(parameters["averaging_period"]) if self.parallel and parameters["strategy"] == LOCAL_SGD else 1
 

@@ -72,7 +72,7 @@ class UserFile:
         unknown = [each for each in named if each not in available and named[each].default is REQUIRED]
         if unknown:
             values = (self.title(name), unknown[0], ", ".join(available) or "none")
-            raise BadModel("operator: %s has the unknown argument '%s'; known are: %s" % values)
+            raise BadModel("operator: %s has the unknown argument '%s'; known arguments: %s" % values)
         return {each: available[each] for each in named if each in available}
 
     def call(self, name: str, available: Mapping[str, Any]) -> Any:

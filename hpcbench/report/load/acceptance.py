@@ -11,8 +11,9 @@ import pandas as pd
 from hpcbench.analysis.acceptance import REASON, VERDICT, Required, checks, unmeasurable, worst
 from hpcbench.analysis.cases.quantities import (
     OF_TRAININGS,
+    OF_VALIDATIONS,
     PRICE,
-    QUANTITIES,
+    REQUIRABLE,
     THROUGHPUT,
     Quantity,
     as_reported,
@@ -82,7 +83,7 @@ def _required(results: Results, sweeps: Sequence[Sweep]) -> Iterator[Required]:
 def _quantity(name: str, metrics: Mapping[str, Quantity], cases: pd.DataFrame) -> tuple[Quantity, UserError | None]:
     """Return the quantity with a name, and a problem if it is unknown. Without a completed run, it may exist."""
     try:
-        quantity = named(name, QUANTITIES, metrics, has_direction=False)
+        quantity = named(name, REQUIRABLE, metrics, has_direction=False)
     except UserError as error:
         is_measured = bool(cases["status"].eq(COMPLETED).any())
         return Quantity(name, name), error if is_measured else None
@@ -139,19 +140,26 @@ def check_planned(experiment: Experiment, document: Document) -> None:
 
 def _planned_quantity(name: str, experiment: Experiment) -> Quantity | None:
     """Return the quantity with a name; None for a metric of the experiment. Raise UserError if the name is unknown."""
-    return None if name in experiment.metrics else named(name, QUANTITIES, {})
+    return None if name in experiment.metrics else named(name, REQUIRABLE, {})
 
 
 def check_tasks(cases: Sequence[Case], experiment: Experiment, document: Document) -> None:
-    """Raise UserError if `accept` has a quantity of a training to an accuracy, and no case is one.
+    """Raise UserError if `accept` has a quantity of a training to an accuracy or of a validation, and no case has it.
 
     Names of `accept` are known (check_planned). If the experiment runs commands, the quantity may be in their output.
     """
-    if experiment.runs_command or any(case.parameters.task == TIME_TO_ACCURACY for case in cases):
+    if experiment.runs_command:
         return
+    lacking: list[tuple[tuple[Quantity, ...], str, str]] = []
+    if all(case.parameters.task != TIME_TO_ACCURACY for case in cases):
+        lacking.append((OF_TRAININGS, f"task: {TIME_TO_ACCURACY}", "has this task"))
+    if not any(case.parameters.validate for case in cases):
+        lacking.append((OF_VALIDATIONS, "validate: true", "is validated"))
     findings = Findings(document)
     for name in experiment.accept:
-        if _planned_quantity(name, experiment) in OF_TRAININGS:
-            what = f"'{name}' requires task: {TIME_TO_ACCURACY}, but no case has this task"
-            findings.add(what, (WHERE, name), f"set task: {TIME_TO_ACCURACY}, or remove {WHERE}.{name}")
+        quantity = _planned_quantity(name, experiment)
+        for required, setting, has_it in lacking:
+            if quantity in required:
+                what = f"'{name}' requires {setting}, but no case {has_it}"
+                findings.add(what, (WHERE, name), f"set {setting}, or remove {WHERE}.{name}")
     findings.checked(experiment)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from rich.markup import escape
 from rich.table import Table
@@ -33,6 +33,7 @@ from hpcbench.util.text import plural, printable
 
 MAX_ROWS = 20
 MAX_COMMANDS = 20
+_EMPTY = {"", or_unset(None)}
 
 
 def show(
@@ -143,16 +144,42 @@ def _cases(plan: Plan) -> Table:
     set_by_key = {name.partition(".")[0] for name in axes if "." in name}
     derived = (name for name in _derived(plan.cases) if name not in set_by_key)
     names = list(dict.fromkeys([*axes, *derived]))
+    columns: dict[str, list[str]] = {}
+    for name in names:
+        cells = [_cell(case, name, keys_in(names, name)) for case in plan.cases[:MAX_ROWS]]
+        if set(cells) - _EMPTY:
+            size = name.removeprefix("sizes.")
+            columns[name if size in names else size] = cells
+    table = _table(plan, columns, "right")
+    if not columns or out.measure(table, options=out.options.update(width=sys.maxsize)).maximum <= out.width:
+        return table
+    return _table(plan, _as_list(columns), "left")
+
+
+def _cell(case: Case, name: str, left_out: list[str]) -> str:
+    values = {**case.parameters.model_dump(mode="json"), **case.user_parameters}
+    return or_unset(shown_value(values, name, *left_out)) if _applies(name, case) else ""
+
+
+def _as_list(columns: Mapping[str, list[str]]) -> dict[str, list[str]]:
+    """Return one column with the values in which the shown cases differ; its header has the values that they share."""
+    rows = [dict(zip(columns, cells, strict=True)) for cells in zip(*columns.values(), strict=True)]
+    shared = {name: cells[0] for name, cells in columns.items() if len(set(cells)) == 1 < len(cells)}
+    header = f"all shown cases: {_in_line(shared)}" if shared else ""
+    return {header: [_in_line({name: row[name] for name in row if name not in shared}) for row in rows]}
+
+
+def _in_line(values: Mapping[str, str]) -> str:
+    return " ".join(f"{name}={value}" for name, value in values.items() if value not in _EMPTY)
+
+
+def _table(plan: Plan, columns: Mapping[str, list[str]], justify: Literal["left", "right"]) -> Table:
     table = Table(title=plural(len(plan.cases), "case"), title_justify="left", box=None, pad_edge=False)
-    for name in ("case", *names):
-        table.add_column(name, justify="right" if name != "case" else "left")
-    for case in plan.cases[:MAX_ROWS]:
-        values = {**case.parameters.model_dump(mode="json"), **case.user_parameters}
-        cells = (
-            escape(or_unset(shown_value(values, name, *keys_in(names, name)))) if _applies(name, case) else ""
-            for name in names
-        )
-        table.add_row(case.id, *cells)
+    table.add_column("case", no_wrap=True)
+    for name in columns:
+        table.add_column(escape(name), justify=justify, overflow="fold")
+    for case, *cells in zip(plan.cases[:MAX_ROWS], *columns.values(), strict=True):
+        table.add_row(case.id, *map(escape, cells))
     if len(plan.cases) > MAX_ROWS:
         table.caption = f"... and {len(plan.cases) - MAX_ROWS} more"
     return table

@@ -13,8 +13,8 @@ from hpcbench.util.text import plural
 
 CLOSE = "the CI contains the threshold"
 RULE = (
-    "A case is accepted if all its runs completed, and their median meets each condition. The CI does not change the "
-    "verdict."
+    "A case is accepted if all its runs completed, and their median (of validation errors, the maximum) meets each "
+    "condition. The CI does not change the verdict."
 )
 ABSENT = "no run has this quantity"
 

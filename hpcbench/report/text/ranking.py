@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -27,6 +29,7 @@ from hpcbench.analysis.stats.ratio_text import times
 from hpcbench.core.frameworks import FORWARD_TASKS, OPERATOR, TIME_TO_ACCURACY
 from hpcbench.core.run_spec import COMMAND
 from hpcbench.core.samples import INTERFERENCE, PROBED
+from hpcbench.models.operators.catalog import OPERATORS, sizes_of
 from hpcbench.report.text.numbers import SCALED, between, column_format, memory, rate_format
 from hpcbench.report.text.text_columns import NEVER, Column
 from hpcbench.report.text.units import MEMORY_COLUMNS, apart, header_of
@@ -53,11 +56,27 @@ def columns_of(work: Workload, quantity: Quantity, metrics: Mapping[str, Quantit
 def columns_in_words(rows: pd.DataFrame, shown: list[str], others: Sequence[Column]) -> list[Column]:
     """Return the columns that identify the cases. A user parameter named like one of the `others` keeps its prefix."""
     taken = {column.header for column in others}
+    if "sizes" in shown and "operator" in rows:
+        rows = rows.assign(sizes=_comparable_sizes(rows))
     headers = [name.replace("_", " ") if header_of(name) in taken else header_of(name) for name in shown]
     return [
         Column(header, _cells(rows[name], _writer(name)), is_text=_is_text(rows[name]), identifies=True)
         for name, header in zip(shown, headers, strict=True)
     ]
+
+
+def _comparable_sizes(cases: pd.DataFrame) -> pd.Series[Any]:
+    """Return the column `sizes`, with the default of each size that another case of the operator has."""
+    given = [json.loads(sizes) if isinstance(sizes, str) else None for sizes in cases["sizes"]]
+    named: dict[Any, set[str]] = defaultdict(set)
+    for operator, sizes in zip(cases["operator"], given, strict=True):
+        named[operator].update(sizes or ())
+    texts = []
+    for operator, sizes in zip(cases["operator"], given, strict=True):
+        defaults = sizes_of(operator) if operator in OPERATORS else {}
+        added = {name: value for name, value in defaults.items() if name in named[operator]}
+        texts.append(None if sizes is None else json.dumps({**added, **sizes}, sort_keys=True))
+    return pd.Series(texts, cases.index, dtype=object)
 
 
 def heading(quantity: Quantity) -> str:
@@ -110,7 +129,7 @@ def _of_validation(cases: pd.DataFrame) -> list[Column]:
 
 
 def _published(cases: pd.DataFrame) -> list[Column]:
-    """Return a column per device and precision of published times, which users ask for: none gives way."""
+    """Return a column per device and precision of published times. Users ask for them, so none gives way."""
     return [
         Column("{} ({})".format(*apart(name)), _cells(cases[name], "{:,.3f}".format), may_move=True)
         for name in published_columns(cases)

@@ -119,6 +119,20 @@ def test_a_quantity_that_no_task_has_is_an_error_before_the_sweep(
     assert "accept.time" not in told
 
 
+@pytest.mark.parametrize("name", ["error_bound_ratio", "update_error"])
+def test_an_error_of_a_validation_requires_one(invoke: CommandLine, name: str) -> None:
+    parameters = {"task": "training"}
+    told = invoke(
+        "sweep", invoke.experiment(accept={name: "< 0.5"}, parameters=parameters), "--dry-run", expect=2
+    ).stderr
+    assert f"'{name}' requires validate: true, but no case is validated" in told
+    assert f"accept.{name}" in told
+    validated = invoke.experiment(accept={name: "< 0.5"}, parameters={**parameters, "validate": True})
+    invoke("sweep", validated, "--dry-run")
+    told = invoke("sweep", invoke.experiment(accept={name: "< 1 s"}), "--dry-run", expect=2).stderr
+    assert f"'< 1 s' does not fit '{name.replace('_', ' ')}'" in told
+
+
 def test_a_quantity_that_one_task_of_an_axis_has_is_planned(invoke: CommandLine) -> None:
     include = [
         {"task": "training"},

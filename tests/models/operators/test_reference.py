@@ -11,7 +11,8 @@ from hpcbench.models.operators.catalog import OPERATORS, operator_of
 from hpcbench.models.operators.operator import BOTH, INDEX, OF_INPUTS, OF_WEIGHTS, Operator
 from hpcbench.models.operators.reference import result_of
 from hpcbench.models.operators.values import arrays_of, cotangent_of
-from hpcbench.models.reference.variable import ROUNDINGS, Variable, gradients
+from hpcbench.models.reference.gradients import gradients
+from hpcbench.models.reference.variable import ROUNDINGS, Variable
 from hpcbench.node.worker.validation.array_errors import FACTOR
 from tests.models.operators import plain_numpy
 from tests.models.operators.small_sizes import CASES, IDS, SIZES

@@ -14,7 +14,8 @@ from scipy import special
 
 from hpcbench.models.reference import functions as f
 from hpcbench.models.reference import products
-from hpcbench.models.reference.variable import ROUNDINGS, Variable, gradients
+from hpcbench.models.reference.gradients import gradients
+from hpcbench.models.reference.variable import ROUNDINGS, Variable
 from hpcbench.models.reference.windows import windows
 from hpcbench.node.worker.validation.array_errors import FACTOR
 

@@ -108,7 +108,7 @@ def test_the_fingerprint_covers_the_file_and_its_sources(load: Any, tmp_path: Pa
         (
             FILE.replace("reference(x,", "reference(z, x,"),
             {},
-            "has the unknown argument 'z'; known are: rows, columns,",
+            "has the unknown argument 'z'; known arguments: rows, columns,",
         ),
         (FILE.replace("(x * w)[places]", "x @ w[:2]"), {}, r"axpy\.py:16: 'reference' failed: ValueError: matmul"),
         (FILE.replace('"x": random', '"rows": random'), {}, "'rows' is a size and an array"),

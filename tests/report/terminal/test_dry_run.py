@@ -25,8 +25,8 @@ FOLLOW_ON = "#!/bin/bash\ntouch {{ sweep }}\n"
 def shown(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch):
     """What is printed of an experiment of commands on a cluster."""
 
-    def show(text: str) -> str:
-        monkeypatch.setattr(out, "width", 200)
+    def show(text: str, width: int = 200) -> str:
+        monkeypatch.setattr(out, "width", width)
         document = parse_yaml(f"name: trial\n{text}", "trial.yaml")
         plan = make_plan(load_experiment(document), document, load_site(parse_yaml(SITE, "c")))
         workspace = Workspace(tmp_path)
@@ -66,6 +66,35 @@ def test_parameters_that_do_not_apply_to_a_task_are_left_out(shown) -> None:
     assert "max_epochs" not in header
     assert ["operator", "gemm", "both"] in rows
     assert any(row[0] == "inference" and "adam" not in row and "forward" not in row for row in rows)
+
+
+@pytest.mark.parametrize("width", [80, 100, 160])
+def test_cases_with_many_parameters_are_told_apart_at_any_width(shown, width: int) -> None:
+    sizes = (
+        "w: 700, h: 161, c_in: 16, c_out: 320, filter_w: 20, filter_h: 5, pad_w: 0, pad_h: 0, stride_w: 2, stride_h: 2"
+    )
+    axes = ", ".join(f"sizes.{each.replace(': ', ': [')}]" for each in sizes.split(", "))
+    operator = f"{{task: operator, operator: conv2d, {axes}, sizes.n: [4, 8]}}"
+    networks = "{task: training, model: lstm, model_options: [{hidden_size: 64, sequence_length: 16}], optimizer: adam}"
+    said = shown(f"parameters: {{framework: pytorch}}\ninclude: [{operator}, {networks}]\n", width)
+    said, _ = re.split(r"\n\d+ jobs in", said)
+    assert "…" not in said
+    assert max(map(len, said.splitlines())) <= width
+    first, second, network = re.split(r"\nc\w{12} +", said)[1:]
+    assert first != second
+    assert first.replace("n=4", "n=8").split() == second.split()
+    assert "filter_w=20" in first
+    assert "model_options" not in first
+    assert '"sequence_length": 16' in " ".join(network.split())
+    assert "filter_w" not in network
+    assert "unset" not in network
+
+
+def test_values_that_all_shown_cases_share_are_in_the_header_of_the_list(shown) -> None:
+    command = f"command: 'echo {{{{ long }}}} {{{{ n }}}} {'x' * 60}'"
+    said = shown(f"parameters: {{framework: command, {command}}}\nmatrix: {{long: [{'y' * 60}], n: [1, 2]}}\n", 80)
+    assert re.search(r"\n +all shown cases: *\ncase +long=y{60} *\n", said)
+    assert re.search(r"\nc\w{12}  n=2 ", said)
 
 
 def test_ones_own_follow_on_is_shown_where_it_may_be_submitted(shown, tmp_path: Path) -> None:

@@ -72,7 +72,7 @@ class PyTorchOperator(OperatorCall):
         return _BUILDERS[type(self.request.operator)](self.request.operator, tensors)
 
     def context(self) -> ContextManager[Any]:
-        """Return the inference mode for forward passes: entering it takes as long as a small operator."""
+        """Return the inference mode for forward passes. Entering it takes as long as a small operator."""
         return torch.inference_mode() if self.request.phase == FORWARD else nullcontext()
 
     def call(self) -> Any:

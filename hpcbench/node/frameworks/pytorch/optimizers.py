@@ -37,7 +37,7 @@ class Lamb(torch.optim.Optimizer):
         square.mul_(second).addcmul_(gradient, gradient, value=1 - second)
         root = (square / (1 - second ** state["step"])).sqrt_().add_(group["eps"])
         update = (mean / (1 - first ** state["step"])).div_(root).add_(weight, alpha=group["weight_decay"])
-        # In float32, PyTorch's sums of a million squares are wrong by 2e-4 on CPUs.
+        # In float32 on CPUs, PyTorch's sums of a million squares have relative errors of 2e-4.
         own, change = (torch.linalg.vector_norm(each, dtype=torch.float64) for each in (weight, update))
         ratio = torch.where((own > 0) & (change > 0), own / change, torch.ones_like(own))
         weight.sub_(update.mul_(ratio), alpha=group["lr"])

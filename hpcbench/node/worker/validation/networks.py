@@ -15,7 +15,8 @@ from ....models import catalog
 from ....models.initial_weights import InitialWeights
 from ....models.layers import Weight
 from ....models.network_reference import loss_of, output_of, with_weights, without_dropout
-from ....models.reference.variable import ROUNDINGS, Variable, gradients
+from ....models.reference.gradients import gradients
+from ....models.reference.variable import ROUNDINGS, Variable
 from ...frameworks.adapter import Adapter, Network
 from ...frameworks.operator_call import OUTPUT
 from ...workload.problem import Problem

@@ -6,7 +6,8 @@ import numpy
 
 from ....models.operators.operator import FORWARD, INDEX
 from ....models.operators.reference import result_of
-from ....models.reference.variable import ROUNDINGS, Variable, gradients
+from ....models.reference.gradients import gradients
+from ....models.reference.variable import ROUNDINGS, Variable
 from ...frameworks.operator_call import OUTPUT, Arrays, Request
 
 

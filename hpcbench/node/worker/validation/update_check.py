@@ -39,7 +39,7 @@ Arrays = List["numpy.ndarray"]
 
 
 class Tensor(NamedTuple):
-    """A weight tensor before and after a step, and that of the reference for two orders of the items of a batch."""
+    """A weight tensor before and after a step, and after the reference step, for two orders of the items of a batch."""
 
     before: "numpy.ndarray"
     after: "numpy.ndarray"
@@ -61,7 +61,7 @@ class Tensor(NamedTuple):
 
 
 class Norms(NamedTuple):
-    """L2 norms of a weight tensor in a step, or of all; over the elements that are compared, except the first."""
+    """L2 norms of a weight tensor, or of all, in a step. All but `size` are over the elements that are compared."""
 
     shape: Tuple[int, ...]  # () for all tensors
     size: float  # of the weights of the reference
@@ -136,7 +136,7 @@ def _of_ratio(found: Tuple[Norms, float]) -> float:
 
 
 def _largest_norm(problem: Problem, network: Any) -> int:
-    """Return the number of elements of the largest tensor whose norm the optimizer computes; 0 if it has none."""
+    """Return the number of elements of the largest tensor whose norm the optimizer computes; 0 if it computes none."""
     has_norms = problem.optimizer.name == LAMB or problem.optimizer.clip_norm is not None
     return max(weight.size for weight in network.weights()) if has_norms else 0
 
@@ -180,7 +180,7 @@ def _norms(tensor: Tensor) -> Norms:
 
 
 def _judged(found: Sequence[Tuple[Norms, float]], reason: Optional[str] = None) -> UpdateCheck:
-    """Return the check of the steps that were compared, and why it has not more of them."""
+    """Return the check of the steps that were compared, with the reason why there are no more."""
     if not found:
         return UpdateCheck(0, reason=reason)
     worst = max(range(len(found)), key=lambda step: _of_ratio(found[step]))

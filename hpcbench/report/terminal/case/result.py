@@ -128,17 +128,17 @@ def _learning(row: Row) -> str:
 
 
 def _data(row: Row) -> str:
-    """Return whether the input pipelines delivered each item once per epoch, and the classes of the data."""
+    """Return whether the input pipelines delivered each item once per epoch, and the test for class bias."""
     if row["repeated_items"] is None:
         return ""
-    order = {True: "another order in each epoch", False: "the same order in each epoch"}.get(
+    order = {True: "reshuffled in each epoch", False: "the same order in each epoch"}.get(
         row["reshuffled"], "order not compared"
     )
     counts = (
         f"{row['repeated_items']:g} items repeated, {row['missing_items']:g} missing, {row['dropped_items']:g} dropped"
     )
     bias = row[COLUMN]
-    return f"{counts}, {order}" + (f"; classes as in the data: p = {bias:.2g}" if bias is not None else "")
+    return f"{counts}, {order}" + (f"; class bias: p = {bias:.2g}" if bias is not None else "")
 
 
 def _validation(view: CaseView) -> str:

@@ -58,12 +58,11 @@ def _gradients(check: GradientCheck) -> str:
 def _updates(check: UpdateCheck) -> str:
     if not check.steps:
         return f"not compared, because {check.reason}"
-    steps = plural(check.steps, "step")
     if check.error is None or check.bound_ratio is None:
-        return f"not finite in {steps}"
-    found = f"differ from the definition of the optimizer by {check.error:.2g} of the change in {steps}"
-    found += f", {figure(check.bound_ratio)} of the tolerance"
-    return f"{found} ({check.reason})" if check.reason else found
+        return f"not finite after step {check.worst_step}"
+    found = f"largest difference from the definition of the optimizer / tolerance: {figure(check.bound_ratio)} "
+    found += f"({check.error:.2g} of the change in step {check.worst_step} of {check.steps})"
+    return f"{found}; other steps not compared, because {check.reason}" if check.reason else found
 
 
 def _repeats(found: Repeatability) -> str:

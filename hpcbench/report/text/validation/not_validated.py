@@ -17,7 +17,7 @@ _NUMBER = re.compile(r"\d+(\.\d+)?(e[+-]?\d+)?")
 
 
 def not_validated_notes(results: Results) -> Iterator[str]:
-    """Yield why cases, or the updates of their weights, are not validated: the most frequent reasons, with case counts.
+    """Yield why cases, or the updates of the optimizer, are not validated: the most frequent reasons, with case counts.
 
     Failed runs have other sentences.
     """
@@ -31,7 +31,8 @@ def not_validated_notes(results: Results) -> Iterator[str]:
     uncompared = rows[rows["update_reason"].notna()]
     if len(uncompared):
         of = _of(uncompared, rows, "update_steps")
-        yield f"Updates of weights not compared in all steps: {of}; {grouped_reasons(uncompared, 'update_reason')}."
+        reasons = grouped_reasons(uncompared, "update_reason")
+        yield f"Updates of the optimizer not compared in all steps: {of}; {reasons}."
 
 
 def _of(some: pd.DataFrame, rows: pd.DataFrame, column: str) -> str:

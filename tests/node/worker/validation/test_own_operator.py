@@ -166,9 +166,9 @@ def test_gradients_in_16_bits_without_a_reference_are_not_validated(case: Case) 
         ),
         (
             REFERENCE.replace('"w": x.T', "3: x.T"),
-            r"'reference_backward' \(.*\) returned gradients with the unknown names: 3; missing: w; known are: x, w$",
+            r"'reference_backward' \(.*\) returned gradients with unknown names: 3; missing: w; known names: x, w$",
         ),
-        ("def terms(x):\n    return 3\n", "'terms' .* has the unknown argument 'x'; known are: rows, inner"),
+        ("def terms(x):\n    return 3\n", "'terms' .* has the unknown argument 'x'; known arguments: rows, inner"),
         ("def terms():\n    pass\n", "'terms' .* returned None, not a number"),
         ("def terms():\n    return {'w': 'many'}\n", "'terms' .* returned 'many', not a number"),
     ],
@@ -268,13 +268,13 @@ def test_own_gradients_are_those_that_are_asked_for_and_take_the_saved_output(ca
         (
             FILE + BACKWARD.replace('found["x"]', 'found["dx"]'),
             "both",
-            r"'backward' \(.*\) returned gradients with the unknown names: dx; missing: x; known are: x, w$",
+            r"'backward' \(.*\) returned gradients with unknown names: dx; missing: x; known names: x, w$",
         ),
         (FILE + BACKWARD.replace('["x"]', '["w"]'), "both", r"'backward' \(.*\) did not return the gradient of 'x'"),
         (
             FILE + BACKWARD.replace("return found", "return x"),
             "both",
-            "returned an object of type Tensor, not gradients",
+            "returned an object of type Tensor, not a dictionary of gradients; known names: x, w",
         ),
         (
             FILE + BACKWARD.replace("w.T", "w.T[:, :3]"),

@@ -70,9 +70,13 @@ def test_the_updates_of_a_training_have_a_sentence() -> None:
     def line(check: UpdateCheck) -> str:
         return validation_line([Validation(PASSED, update=check)])
 
-    change = "differ from the definition of the optimizer by 1.2e-06 of the change in 3 steps, 0.01 of the tolerance"
+    ratio = "largest difference from the definition of the optimizer / tolerance: 0.01"
+    change = f"{ratio} (1.2e-06 of the change in step 2 of 3)"
     assert line(UpdateCheck(3, 2, 1.23e-6, 0.01)) == f"passed; updates: {change}"
     small = "step 1 changes the weights by 1e-12 of their norm, too little to detect errors"
     assert line(UpdateCheck(0, reason=small)) == f"passed; updates: not compared, because {small}"
-    assert line(UpdateCheck(3, 2, 1.23e-6, 0.01, small)) == f"passed; updates: {change} ({small})"
-    assert line(UpdateCheck(1, 1)) == "passed; updates: not finite in 1 step"
+    assert (
+        line(UpdateCheck(3, 2, 1.23e-6, 0.01, small))
+        == f"passed; updates: {change}; other steps not compared, because {small}"
+    )
+    assert line(UpdateCheck(1, 1)) == "passed; updates: not finite after step 1"

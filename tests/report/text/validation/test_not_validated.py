@@ -50,7 +50,7 @@ def test_updates_that_were_not_compared_have_a_sentence(make_record: MakeRecord)
     checks = [UpdateCheck(3, 1, 1e-6, 0.1), UpdateCheck(0, reason=small), None]
     facts = [{"validation": to_json(Validation(PASSED, update=each))} for each in checks]
     found = results_of([make_record(case, case, facts=each) for case, each in enumerate(facts)])
-    note = f"Updates of weights not compared in all steps: 1 of 2 cases; {small} (1 case)."
+    note = f"Updates of the optimizer not compared in all steps: 1 of 2 cases; {small} (1 case)."
     assert list(not_validated_notes(found)) == [note]
     assert found.cases["update_reason"].dropna().tolist() == [small]
 

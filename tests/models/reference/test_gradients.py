@@ -19,8 +19,9 @@ from hpcbench.models.reference.functions import (
     subtract,
     take,
 )
+from hpcbench.models.reference.gradients import gradients
 from hpcbench.models.reference.products import matmul, sum_of_shares
-from hpcbench.models.reference.variable import ROUNDINGS, Product, Variable, gradients
+from hpcbench.models.reference.variable import ROUNDINGS, Product, Variable
 
 SINGLE = ROUNDINGS["float32"]
 
