@@ -19,7 +19,7 @@ from hpcbench.plan.later_parts import time_warnings
 from hpcbench.plan.packing import Job, Resources, Sharing, pack, shuffled_runs
 from hpcbench.plan.profiled_cases import profiled
 from hpcbench.plan.trajectories import check_trajectory
-from hpcbench.util.text import in_list
+from hpcbench.util.text import in_list, plural
 
 # The options of `measure` that end the measurements of models; a command ends by itself.
 _OF_STEPS = ("min_measurements", "min_time_s", "max_time_s")
@@ -70,6 +70,7 @@ def make_plan(experiment: Experiment, document: Document, site: Site, limit: int
         *expansion.warnings,
         *left_out,
         *_queue_warnings(jobs, site),
+        *_node_warnings(cases, site),
         *_time_warnings(jobs, experiment),
         *time_warnings(jobs, experiment.measure),
         *_unused(cases, experiment),
@@ -92,6 +93,16 @@ def _queue_warnings(jobs: tuple[Job, ...], site: Site) -> list[str]:
     else:
         how = "`hpcbench resume` submits the rest, or a continuation job (slurm.follow_on: true)"
     return [*warnings, f"the sweep has {asked} jobs, and the limit of the queue is {most}: {how}"]
+
+
+def _node_warnings(cases: tuple[Case, ...], site: Site) -> list[str]:
+    """Return a warning if cases request several nodes, and runs are on this machine."""
+    count = sum(case.parameters.nodes > 1 for case in cases)
+    if site.scheduler != "local" or not count:
+        return []
+    verb = "requests" if count == 1 else "request"
+    what = f"{count:,} of {plural(len(cases), 'case')} {verb} several nodes, but site '{site.name}' is a single machine"
+    return [f"{what}: these runs will be `unsupported`; use a site with Slurm, or nodes: 1"]
 
 
 def _time_warnings(jobs: tuple[Job, ...], experiment: Experiment) -> list[str]:

@@ -95,6 +95,27 @@ def test_repetitions_that_share_a_job_are_one_job_in_the_queue(plan: MakePlan) -
     assert made.warnings == ()
 
 
+@pytest.mark.parametrize(
+    ("nodes", "words"),
+    [
+        ("[1, 2, 4]", "2 of 3 cases request several nodes, but site 'here' is a single machine"),
+        ("[1, 2]", "1 of 2 cases requests several nodes, but site 'here' is a single machine"),
+        ("[1]", ""),
+    ],
+)
+def test_cases_on_several_nodes_cause_a_warning_on_a_single_machine(nodes: str, words: str) -> None:
+    command = "{framework: command, command: 'true'}"
+    document = parse_yaml(f"name: study\nparameters: {command}\nmatrix: {{nodes: {nodes}}}\n", "study.yaml")
+    environments = "environments: {command: {}}\n"
+    here, cluster = (
+        load_site(parse_yaml(f"name: here\nscheduler: {scheduler}\n{environments}", "here.yaml"))
+        for scheduler in ("local", "slurm")
+    )
+    warnings = make_plan(load_experiment(document), document, here).warnings
+    assert [each.partition(":")[0] for each in warnings] == ([words] if words else [])
+    assert make_plan(load_experiment(document), document, cluster).warnings == ()
+
+
 def test_a_limit_keeps_the_first_cases(plan: MakePlan) -> None:
     made = plan("matrix: {seed: [3, 1, 2]}\nmeasure: {repetitions: 2}", limit=2)
     assert [case.parameters.seed for case in made.cases] == [3, 1]
