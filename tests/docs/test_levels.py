@@ -220,6 +220,17 @@ def test_the_experiment_levels_has_validated_cases_of_all_levels(invoke: Command
     assert threads == [1, 2], "the trajectories of these two cases are compared"
 
 
+def test_a_case_that_a_page_shows_is_one_case_of_the_experiment(invoke: CommandLine) -> None:
+    cases = planned(invoke, "levels")
+    text = "".join(page.read_text(encoding="utf-8") for page in PAGES)
+    shown = re.findall(r"^\$ hpcbench show levels (\S+)", text, re.MULTILINE)
+    assert shown
+    for words in shown:
+        values = dict(part.split("=") for part in words.split(","))
+        matching = [case for case in cases if all(str(case[key]) == value for key, value in values.items())]
+        assert len(matching) == 1, words
+
+
 def test_the_experiment_strategies_compares_each_strategy_with_one_task(invoke: CommandLine) -> None:
     cases = planned(invoke, "strategies")
     pairs = {(case["framework"], case["strategy"]) for case in cases}

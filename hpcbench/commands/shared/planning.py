@@ -55,9 +55,10 @@ def planned(
         check_size(min(points, asked.limit or points), most, document)
     plan = make_plan(experiment, document, site(), asked.limit)
     if experiment.accept:
-        from hpcbench.report.load.acceptance import check_tasks
+        from hpcbench.report.load.acceptance import check_tasks, check_units
 
         check_tasks(plan.cases, experiment, document)
+        check_units(plan, experiment, document)
     refuse_secrets([source.text, experiment.model_dump(mode="json")], document.name)
     for name, text in document.csv_files.items():
         refuse_secrets(text, name)

@@ -10,6 +10,7 @@ import pandas as pd
 
 from hpcbench.analysis.acceptance import REASON, VERDICT, Required, checks, unmeasurable, worst
 from hpcbench.analysis.cases.quantities import (
+    ACCURACIES,
     OF_TRAININGS,
     OF_VALIDATIONS,
     PRICE,
@@ -21,6 +22,7 @@ from hpcbench.analysis.cases.quantities import (
 )
 from hpcbench.analysis.results import Results
 from hpcbench.config.experiment import Experiment
+from hpcbench.config.pricing import has_prices
 from hpcbench.config.validation.acceptance import Condition
 from hpcbench.config.validation.findings import Findings
 from hpcbench.config.yaml_document import Document
@@ -35,6 +37,7 @@ from hpcbench.store.sweep import Sweep
 
 if TYPE_CHECKING:
     from hpcbench.plan.case import Case
+    from hpcbench.plan.plan import Plan
 
 WHERE = "accept"
 
@@ -130,11 +133,46 @@ def check_planned(experiment: Experiment, document: Document) -> None:
             if not experiment.runs_command:
                 findings.add(error.what, path, error.hint)
             continue
-        if quantity is None or quantity in (THROUGHPUT, PRICE):  # whose units are known with the cases
+        if quantity is None or quantity in (THROUGHPUT, PRICE):  # whose units are known with the cases (check_units)
             continue
         for text in texts:
-            if misfit := _misfit(quantity, text):
+            if quantity in ACCURACIES and not experiment.runs_command and (hint := _no_fraction(text)):
+                findings.add(f"'{text}' does not fit '{quantity.title}': it is a fraction from 0 to 1", path, hint)
+            elif misfit := _misfit(quantity, text):
                 findings.add(misfit, path)
+    findings.checked(experiment)
+
+
+def _no_fraction(text: str) -> str:
+    """Return what to write for a threshold outside 0 to 1; empty if it is a fraction, or has another unit."""
+    condition = Condition.of(text)
+    if condition.unit not in ("", "%") or 0 <= condition.number <= 1:
+        return ""
+    fraction = condition.number / 100 if 1 < condition.number <= 100 else 0.95
+    return f'write for example "{Condition(condition.operator, fraction)}"'
+
+
+def check_units(plan: Plan, experiment: Experiment, document: Document) -> None:
+    """Raise UserError if `accept` has a unit that does not fit the throughput of the cases, or the site's currency.
+
+    If the experiment runs commands, the numbers may be in their output, in any unit.
+    """
+    if experiment.runs_command or not plan.cases:
+        return
+    cases = pd.DataFrame(
+        [{name: str(getattr(case.parameters, name)) for name in ("task", "model")} for case in plan.cases]
+    )
+    findings = Findings(document)
+    for name, texts in experiment.accept.items():
+        quantity = _planned_quantity(name, experiment)
+        if quantity == THROUGHPUT:
+            quantity = as_reported(quantity, cases)
+        elif quantity == PRICE and has_prices(plan.site.cost):
+            quantity = replace(quantity, unit=plan.site.cost.currency)
+        else:
+            continue
+        for misfit in filter(None, (_misfit(quantity, text) for text in texts)):
+            findings.add(misfit, (WHERE, name), f"write it in {quantity.unit}")
     findings.checked(experiment)
 
 

@@ -107,6 +107,64 @@ def test_names_and_units_are_checked_before_the_sweep(invoke: CommandLine) -> No
         assert f"accept.{next(iter(accept))}" in told
 
 
+GEMM = {"task": "operator", "operator": "gemm"}
+
+
+@pytest.mark.parametrize(
+    ("parameters", "condition", "said"),
+    [
+        ({"model": "mlp"}, "<= 50 ms", "'ms' cannot be converted to 'samples/s'\n"),
+        ({"model": "mlp"}, ">= 2 ksamples/s", ""),
+        ({"model": "alexnet"}, ">= 5 samples/s", "'samples/s' cannot be converted to 'images/s'\n"),
+        ({"model": "alexnet"}, ">= 5 images/min", ""),
+        (GEMM, ">= 5 images/s", "'images/s' cannot be converted to 'calls/s'\n"),
+        (GEMM, ">= 5 calls/s", ""),
+    ],
+)
+def test_the_unit_of_the_throughput_is_that_of_the_planned_cases(
+    invoke: CommandLine, parameters: dict[str, str], condition: str, said: str
+) -> None:
+    experiment = {
+        "name": "trial",
+        "parameters": {"framework": "pytorch", **parameters},
+        "accept": {"throughput": condition},
+    }
+    (invoke.workspace / "trial.yaml").write_text(json.dumps(experiment))
+    told = invoke("sweep", "trial.yaml", "--dry-run", expect=2 if said else 0).stderr
+    assert (said in told and "accept.throughput" in told) if said else "does not fit" not in told
+
+
+@pytest.mark.parametrize(
+    ("condition", "hint"),
+    [
+        (">= 95", 'write for example ">= 0.95"'),
+        (">= 95 %", 'write for example ">= 0.95"'),
+        ("> -1", 'write for example "> 0.95"'),
+        (">= 0.95", ""),
+        ("<= 1", ""),
+        (">= 0", ""),
+    ],
+)
+def test_the_accuracy_is_a_fraction(invoke: CommandLine, condition: str, hint: str) -> None:
+    parameters = {"task": "time_to_accuracy", "target_accuracy": 0.9, "data": {"npz": "digits.npz"}}
+    experiment = invoke.experiment(accept={"accuracy": condition}, parameters=parameters)
+    told = invoke("sweep", experiment, "--dry-run", expect=2 if hint else 0).stderr
+    assert (f"'{condition}' does not fit 'accuracy': it is a fraction" in told and hint in told) or not hint
+
+
+def test_the_accuracy_of_a_command_can_be_a_percentage(invoke: CommandLine, swept: Swept) -> None:
+    swept({"accuracy": ">= 95"})
+
+
+def test_the_unit_of_the_price_is_the_currency_of_the_site(invoke: CommandLine) -> None:
+    site = "name: here\nscheduler: local\npartitions: {local: {default: true}}\ncost: {core_hour: 1, currency: CHF}\n"
+    (invoke.workspace / "site.yaml").write_text(site)
+    for condition, code in (("<= 5 CHF", 0), ("<= 5", 0), ("<= 5 EUR", 2)):
+        experiment = invoke.experiment(accept={"price": condition})
+        told = invoke("sweep", experiment, "--site", "site.yaml", "--dry-run", expect=code).stderr
+        assert ("'EUR' cannot be converted to 'CHF'" in told) == bool(code)
+
+
 @pytest.mark.parametrize("parameters", [{"task": "inference"}, {"task": "training"}])
 @pytest.mark.parametrize("name", ["accuracy", "best_accuracy", "models"])
 def test_a_quantity_that_no_task_has_is_an_error_before_the_sweep(
