@@ -29,6 +29,7 @@ from .network_limits import LOOSE, MOST_WEIGHTS, why_not_alone
 from .numbered import copied
 
 STEPS = 3  # the states of an optimizer are those of the start in the first step only
+LIMIT_S = 60.0  # after which no further step is compared: large batches have no other limit
 ROUNDING = 2.0**-22  # of the weights: four units of rounding of float32
 OF_CHANGE = 1e-4  # of the change of the weights
 OF_NORM = 2.0**-29  # of the change, for each element of the largest tensor: PyTorch's clipping adds squares in float32
@@ -117,7 +118,7 @@ def check_updates(adapter: Adapter, problem: Problem) -> UpdateCheck:
     """Return the comparison of the first steps of a training, on one batch of synthetic input, with its optimizer."""
     network: Any = adapter.build(replace(problem, layers=without_dropout(problem.layers)))
     network.make_deterministic()
-    share = OF_CHANGE + OF_NORM * _largest_norm(problem, network)
+    share, start = OF_CHANGE + OF_NORM * _largest_norm(problem, network), time.monotonic()
     found: List[Tuple[Norms, float]] = []
     for tensors in _steps(network, problem):
         step = Norms((), *(math.hypot(*each) for each in list(zip(*tensors))[1:]))
@@ -128,6 +129,8 @@ def check_updates(adapter: Adapter, problem: Problem) -> UpdateCheck:
             return _judged(found, _TOO_SMALL % values)
         ratios = [(each, each.ratio(share)) for each in (step, *tensors) if not each.is_too_small]
         found.append(max(ratios, key=_of_ratio))
+        if len(found) < STEPS and time.monotonic() - start > LIMIT_S:
+            return _judged(found, "%d of %d steps took longer than %g s" % (len(found), STEPS, LIMIT_S))
     return _judged(found)
 
 

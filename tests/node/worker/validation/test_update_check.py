@@ -212,6 +212,13 @@ def test_updates_that_are_too_small_are_not_compared(checked: Any) -> None:
     assert found.update.reason.startswith("step 1 changes the weights that can be compared by ")
 
 
+def test_no_further_step_is_compared_after_the_time_limit(checked: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(update_check, "LIMIT_S", -1.0)
+    found = checked()
+    assert (found.verdict, found.update.steps) == (PASSED, 1)
+    assert found.update.reason.startswith("1 of 3 steps took longer than ")
+
+
 def test_steps_after_the_weights_overflow_are_not_compared(checked: Any) -> None:
     found = checked(optimizer={"name": "sgd", "learning_rate": 1000, "weight_decay": 1000})
     assert (found.verdict, found.update.reason) == (PASSED, "the weights are not finite after step 3")
