@@ -56,8 +56,8 @@ def wrong_gradients(check: GradientCheck, worst: Optional[str] = None) -> str:
 def too_loose(references: Dict[str, Variable], loose: float, hint: str = "") -> Optional[str]:
     """Return a reason if the bounds of rounding errors are so large that results could be wrong unnoticed.
 
-    The bounds over the references, as L2 norms, are compared with `loose`. `hint` is how to make them smaller. Single arrays are not judged: the gradient
-    of a bias before a softmax, for example, is 0 without rounding errors.
+    The bounds over the references, as L2 norms, are compared with `loose`; `hint` says how to make them smaller.
+    Single arrays are not judged: the gradient of a bias before a softmax, for example, is 0 without rounding errors.
     """
     arrays = [each for name, each in references.items() if name != LOSS]
     bounds = sum(sum_of_squares(each.error) for each in arrays if each.error is not None)
