@@ -124,9 +124,13 @@ def ulp(values: "numpy.ndarray", dtype: str) -> "numpy.ndarray":
 
 
 def _ratios(difference: "numpy.ndarray", bound: Errors) -> "numpy.ndarray":
-    """Return the ratio of each difference to FACTOR times its bound: 0 without a difference, infinite if unknown."""
+    """Return the ratio of each difference to FACTOR times its bound: 0 without a difference.
+
+    A bound that is not a number is infinite: float32 was too small for it.
+    """
     bounds = numpy.zeros(difference.shape) if bound is None else FACTOR * bound.astype(numpy.float64)
+    bounds[numpy.isnan(bounds)] = numpy.inf
     with numpy.errstate(divide="ignore", invalid="ignore"):
         ratios = numpy.where(difference == 0, 0.0, difference / bounds)
-    ratios[numpy.isnan(ratios)] = numpy.inf  # of infinite differences and bounds, or if a bound is not a number
+    ratios[numpy.isnan(ratios)] = numpy.inf  # of infinite differences and bounds
     return ratios

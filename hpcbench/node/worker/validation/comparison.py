@@ -1,5 +1,6 @@
 """The comparison of results with their references, in words and as a map."""
 
+import math
 from typing import Dict, Optional
 
 import numpy
@@ -52,16 +53,20 @@ def wrong_gradients(check: GradientCheck, worst: Optional[str] = None) -> str:
     return "%s from central differences by %.2g times the L2 norm of the gradients" % (which, check.error)
 
 
-def too_loose(references: Dict[str, Variable], loose: float) -> Optional[str]:
+def too_loose(references: Dict[str, Variable], loose: float, hint: str = "") -> Optional[str]:
     """Return a reason if the bounds of rounding errors are so large that results could be wrong unnoticed.
 
-    The bounds over the references, as L2 norms, are compared with `loose`. Single arrays are not judged: the gradient
-    of a bias before a softmax, for example, is 0 without rounding errors.
+    The bounds over the references, as L2 norms, are compared with `loose`; `hint` says how to make them smaller.
+    Single arrays are not judged: the gradient of a bias before a softmax, for example, is 0 without rounding errors.
     """
     arrays = [each for name, each in references.items() if name != LOSS]
     bounds = sum(sum_of_squares(each.error) for each in arrays if each.error is not None)
     squares = sum(sum_of_squares(each.value) for each in arrays)
     if bounds <= loose**2 * squares:
         return None
-    share = (bounds / squares) ** 0.5 if squares else float("inf")
-    return "the error bound is %.2g times the norm of the results, too large to detect errors" % share
+    if not squares:
+        return "all results are 0, with an error bound that is too large to detect errors"
+    if not math.isfinite(bounds):
+        return "the error bound is not finite, too large to detect errors" + hint
+    share = (bounds / squares) ** 0.5
+    return "the error bound is %.2g times the norm of the results, too large to detect errors%s" % (share, hint)

@@ -116,15 +116,14 @@ def _results(adapter: Adapter, problem: Problem) -> Results:
         loss = network.to_numpy(network.differentiate([batch] * problem.batches_per_step)).reshape(())
         return {LOSS: loss, **arrays_of(in_order(copied(network.gradients()), places))}
 
-    output = output_of(
-        problem.layers, Variable(inputs.astype(numpy.float64), rounding), _by_layer(problem, weights), problem.training
-    )
-    return Results(call, _references(problem, output, labels, weights))
+    return Results(call, _references(problem, Variable(inputs.astype(numpy.float64), rounding), labels, weights))
 
 
+@numpy.errstate(over="ignore", invalid="ignore")  # of bounds that float32 is too small for: nothing is detected then
 def _references(
-    problem: Problem, output: Variable, labels: "numpy.ndarray", weights: Dict[str, Variable]
+    problem: Problem, inputs: Variable, labels: "numpy.ndarray", weights: Dict[str, Variable]
 ) -> Dict[str, Variable]:
+    output = output_of(problem.layers, inputs, _by_layer(problem, weights), problem.training)
     if not problem.training:
         return {OUTPUT: output}
     loss = loss_of(output, labels)
@@ -144,8 +143,7 @@ def _compared(found: Arrays, references: Dict[str, Variable]) -> Validation:
     reason = reason or wrong_numbers(worst, found[worst.array])
     verdict = FAILED if reason else PASSED
     if not reason:
-        reason = too_loose(references, LOOSE)
-        reason = reason and reason + "; use a larger batch"
+        reason = too_loose(references, LOOSE, "; use a larger batch")
         verdict = NOT_VALIDATED if reason else PASSED
     place = error_map(worst.array, found[worst.array], references[worst.array])
     return Validation(verdict, reason, worst=worst, arrays=errors, error_map=place)

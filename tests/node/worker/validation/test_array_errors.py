@@ -55,7 +55,7 @@ def test_a_value_that_is_not_finite_has_no_error_but_a_reason(wrong: float) -> N
 def test_an_infinite_error_with_an_unknown_bound_does_not_hide_other_errors(bound: float) -> None:
     found = error_of([math.inf, 5.0], [1.0, 0.0], [bound, 1.0])
     assert (found.ratio, found.worst) == (math.inf, [0])
-    assert error_of([2.0, 5.0], [1.0, 0.0], [math.inf, 1.0]).bound_ratio == 5 / FACTOR
+    assert error_of([2.0, 5.0], [1.0, 0.0], [bound, 1.0]).bound_ratio == 5 / FACTOR
     assert error_of([1.0, 5.0], [1.0, 0.0], [bound, 1.0]).bound_ratio == 5 / FACTOR
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -192,6 +193,30 @@ def test_loose_bounds_are_not_a_pass(validated: Any, monkeypatch: pytest.MonkeyP
     found = validated("mlp")
     assert found.verdict == NOT_VALIDATED
     assert "too large to detect errors" in found.reason
+
+
+def test_bounds_that_are_not_finite_are_neither_a_pass_nor_a_failure(
+    validated: Any, monkeypatch: pytest.MonkeyPatch, recwarn: pytest.WarningsRecorder
+) -> None:
+    """Each normalization of two values multiplies errors, until the bounds exceed float32."""
+    normalized = [
+        layers.AvgPool(9, 9),
+        *[layers.Conv(4, (1, 1)), layers.BatchNorm(), layers.Relu()] * 20,
+        layers.Flatten(),
+        layers.Dense(3),
+    ]
+    monkeypatch.setattr(sys.modules[__name__], "CONVOLUTIONS", normalized)
+    found = validated("convolutions", batch_size=2)
+    assert found.verdict == NOT_VALIDATED
+    assert found.reason == "the error bound is not finite, too large to detect errors; use a larger batch"
+    assert not [each for each in recwarn if "overflow" in str(each.message)]
+
+
+def test_gradients_that_are_all_0_detect_no_errors(validated: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(OPTIONS, "mlp", {**OPTIONS["mlp"], "classes": 1})
+    found = validated("mlp")
+    assert found.verdict == NOT_VALIDATED
+    assert found.reason == "all results are 0, with an error bound that is too large to detect errors"
 
 
 def test_a_gradient_that_a_framework_does_not_return_is_wrong(validated: Any, monkeypatch: pytest.MonkeyPatch) -> None:
