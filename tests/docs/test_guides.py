@@ -52,6 +52,13 @@ def test_the_ways_to_make_cases_plan_as_they_stand(command_line):
     assert "42 cases" in plan  # 7 x 4 x 2, less 14 and 2 that are excluded, and 2 that are included
 
 
+@pytest.mark.parametrize(("guide", "name", "cases"), [("operators", "deepbench-gemm", 160), ("operators", "sums", 14)])
+def test_a_shipped_csv_file_is_used_without_a_warning(command_line, guide: str, name: str, cases: int):
+    (command_line.workspace / "csv.yaml").write_text(shown(guide, f"name: {name}"))
+    plan = json.loads(command_line("sweep", "csv.yaml", "--site", "cpu-cluster", "--dry-run", "--json").stdout)
+    assert (len(plan["cases"]), [each for each in plan["warnings"] if "csv" in each]) == (cases, [])
+
+
 def test_the_experiment_with_any_program_runs_as_it_stands(command_line):
     (command_line.workspace / "bench.yaml").write_text(shown("programs", "name: bench"))
     (command_line.workspace / "bench.py").write_text(BENCH)

@@ -16,6 +16,7 @@ from hpcbench.core.frameworks import FRAMEWORKS, STRATEGIES, TASKS
 from hpcbench.models import catalog
 from hpcbench.models.operators.catalog import OPERATORS
 from hpcbench.models.optimizers import OPTIMIZERS
+from hpcbench.node.worker.validation.networks import MOST_FLOPS
 from tests.conftest import CommandLine
 
 ROOT = Path(__file__).parents[2]
@@ -229,6 +230,19 @@ def test_a_case_that_a_page_shows_is_one_case_of_the_experiment(invoke: CommandL
         values = dict(part.split("=") for part in words.split(","))
         matching = [case for case in cases if all(str(case[key]) == value for key, value in values.items())]
         assert len(matching) == 1, words
+
+
+def test_all_cases_of_the_example_of_networks_are_small_enough_to_be_validated(invoke: CommandLine) -> None:
+    (block,) = re.findall(
+        r"```yaml\n(.*?)```", (DOCS / "levels" / "networks.md").read_text(encoding="utf-8"), re.DOTALL
+    )
+    (invoke.workspace / "example.yaml").write_text(block)
+    cases = planned(invoke, "example.yaml")
+    assert [case["task"] for case in cases] == ["inference", "backward", "training"]
+    for case in cases:
+        options = catalog.resolved_options(case["model"], case["model_options"])
+        per_item = catalog.flops_per_item(case["model"], options, case["task"] != "inference")
+        assert per_item * case["batch_size"] <= MOST_FLOPS, case["task"]
 
 
 def test_the_experiment_strategies_compares_each_strategy_with_one_task(invoke: CommandLine) -> None:

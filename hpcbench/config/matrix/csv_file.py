@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,7 @@ from hpcbench.util.text import plural
 
 MAX_ROWS = MAX_AXIS_VALUES
 _OTHER_DELIMITERS = ";\t|"
+_NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
 
 Row = list[str]
 
@@ -144,6 +146,9 @@ def _check_header(header: Row, line: int) -> None:
     other = next((each for each in _OTHER_DELIMITERS if each in header[0]), None)
     if len(header) == 1 and other:
         raise CsvError(f"the columns are separated by {other!r}", line, "separate them by commas")
+    if all(map(_NUMBER.fullmatch, header)):
+        hint = "is the header missing? write the names of the columns into the first line"
+        raise CsvError("the first line has only numbers", line, hint)
     for position, name in enumerate(header, start=1):
         if not name:
             raise CsvError(f"column {position} has no name", line, "name the column, or remove it")

@@ -71,6 +71,10 @@ def test_each_row_has_the_line_in_which_it_begins(end: str) -> None:
         ("", "the file is empty", None, "file"),
         ("\n\n", "the file is empty", None, "file"),
         ("a,b\n", "the file has no rows", 1, "file"),
+        ("64,16,64\n64,16,32\n", "the first line has only numbers", 1, "file"),
+        ("\n-1\n2\n", "the first line has only numbers", 2, "file"),
+        ("1e3,.5,+2.,16\n1,2,3,4\n", "the first line has only numbers", 1, "file"),
+        ("64,,16\n1,2,3\n", "column 2 has no name", 1, "file"),
         ("a,,b\n1,2,3\n", "column 2 has no name", 1, "file"),
         ("a,b, a\n1,2,3\n", "duplicate column 'a'", 1, "a"),
         ("a,b\n1,2\n\n3\n", "the row has 1 cell, and the header has 2 columns", 4, "file"),
@@ -86,6 +90,10 @@ def test_each_row_has_the_line_in_which_it_begins(end: str) -> None:
 def test_a_mistake_has_its_line_and_column(text: str, what: str, line: int | None, key: str) -> None:
     found = error_of(text)
     assert (found.what, found.line, found.key) == (what, line, key)
+
+
+def test_a_name_can_begin_with_a_digit() -> None:
+    assert list(parse_csv("1,2nd\n3,4\n").columns) == ["1", "2nd"]
 
 
 def test_the_number_of_rows_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
