@@ -28,7 +28,8 @@ _COUNTS = {
 }
 _MISSING, _SIZES = "-", "sizes"
 _OF_OPERATORS = ("operator", "phase")
-# Columns that are often determined by another column, and then are redundant in a label.
+# Columns that are often determined by another column, and then are redundant in a label. The batch size is not: without
+# it, step times of different batches would look comparable.
 _OFTEN_DERIVED = (
     "environment",
     "model_options",
@@ -39,7 +40,6 @@ _OFTEN_DERIVED = (
     "threads",
     "cpus_per_task",
     "gpus_per_task",
-    "batch_size",
 )
 
 

@@ -182,7 +182,7 @@ def report_command(
     _check_options(asked, level, plot, bool(figures), all_rules)
     require_packages(asked, figures)
     workspace = workspace_of(context)
-    progresses = sweeps_to_report(context, workspace, sweep)
+    progresses = sweeps_to_report(context, workspace, sweep, exports_operators=operators_file is not None)
     records = [record for progress in progresses for record in records_of(progress)]
     if not has_results(records):
         err.print("no records found; see: hpcbench status")

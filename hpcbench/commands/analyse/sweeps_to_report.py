@@ -13,7 +13,9 @@ from hpcbench.status.progress import Progress
 from hpcbench.store.workspace import Workspace
 
 
-def sweeps_to_report(context: click.Context, workspace: Workspace, sweeps: Sequence[str]) -> list[Progress]:
+def sweeps_to_report(
+    context: click.Context, workspace: Workspace, sweeps: Sequence[str], *, exports_operators: bool = False
+) -> list[Progress]:
     """Return the state of the sweeps, otherwise of the latest one.
 
     Raise UserError if two sweeps have the same name, e.g. one in an archive: tables identify them by name.
@@ -24,6 +26,8 @@ def sweeps_to_report(context: click.Context, workspace: Workspace, sweeps: Seque
     _check_distinct(asked, names, workspace)
     if twice := [name for name in names if names.count(name) > 1]:
         hint = "report each separately, or compare them: hpcbench compare BASE NEW"
+        if exports_operators:
+            hint = "export each separately, or measure one again with another name: hpcbench profile --name NAME"
         raise UserError(f"two sweeps have the name '{twice[0]}'", hint=hint)
     return [surveyed(paths) for paths in found]
 

@@ -16,7 +16,7 @@ from hpcbench.analysis.studies.best_case import BestCase, best_cases, key_of
 from hpcbench.analysis.studies.reporting_rules import RULES, Evidence, RuleViolation, not_applicable
 from hpcbench.analysis.studies.rule_checks import check
 from hpcbench.core.samples import INTERFERENCE
-from hpcbench.core.status import COMPLETED
+from hpcbench.core.status import COMPLETED, FAILED
 from hpcbench.report.charts import components
 from hpcbench.report.html import page_model
 from hpcbench.report.html.acceptance import acceptance_of
@@ -102,12 +102,28 @@ def _headlines(
     answers: list[BestCase], compared: list[Workload], alone: list[Workload], results: Results
 ) -> tuple[page_model.Headline, ...]:
     """Return the headlines; gains of thread modes come first, if there are several modes."""
+    if not results.workloads and len(results.failed) == len(results.cases):
+        return (_without_results(results),)
     if not answers and not compared and alone:
         return (page_model.Headline("No comparison: each workload has one case."),)
     ways = tuple(gains(results))
     of_threads = [page_model.Headline(ways[0], about="Threads by mode", details=ways[1:])] if ways else []
     several = len(results.workloads) > 1 or bool(of_threads)
     return (*of_threads, *(_headline(each, several=several) for each in answers))
+
+
+def _without_results(results: Results) -> page_model.Headline:
+    """Return the headline if no case completed. The cases may have measurements, for example if validations failed."""
+    counts = results.cases["status"].value_counts()
+    said = (
+        f"none of {plural(len(results.cases), 'case')} completed ({', '.join(f'{n:,} {s}' for s, n in counts.items())})"
+    )
+    if set(counts.index) == {FAILED}:
+        said = f"all {len(results.cases):,} cases failed" if len(results.cases) > 1 else "the only case failed"
+    reasons = [failure.error or "" for failure in failures_of(results)]
+    return page_model.Headline(
+        f"No results: {said}.", details=tuple(reasons) if len(reasons) == 1 and reasons[0] else ()
+    )
 
 
 def _headline(answer: BestCase, *, several: bool) -> page_model.Headline:
@@ -124,7 +140,7 @@ def _notices(results: Results, compared: list[Workload]) -> Iterable[str]:
         yield f"{text}; the table below has all cases."
     yield from ranking_notes(results)
     if not results.workloads:
-        yield "No case was measured; see the failures below."
+        yield "No case has results; see the failures below."
 
 
 def _ranking(work: Workload, answers: list[BestCase], results: Results) -> page_model.Ranking:

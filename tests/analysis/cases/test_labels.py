@@ -75,8 +75,13 @@ def test_values_that_cannot_be_hashed_tell_apart() -> None:
 def test_what_follows_from_something_else_says_nothing_new() -> None:
     pairs = [{"framework": name, "environment": name} for name in ("pytorch", "jax")]
     assert told(*pairs) == ["framework"]
-    shared = [{"nodes": nodes, "batch_size": 64 // nodes} for nodes in (1, 2, 4)]
+    shared = [{"nodes": nodes, "cpus_per_task": 64 // nodes} for nodes in (1, 2, 4)]
     assert told(*shared) == ["nodes"]
+
+
+def test_the_batch_size_is_shown_even_if_it_follows_from_something_else() -> None:
+    rows = [{"model_options": str(n), "batch_size": size} for n, size in enumerate((4, 2, 2))]
+    assert told(*rows) == ["model_options", "batch_size"]
 
 
 def test_what_differs_for_equal_values_of_the_other_does_not_follow_from_it() -> None:

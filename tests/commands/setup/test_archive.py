@@ -87,7 +87,10 @@ def test_a_sweep_is_compared_with_one_of_another_machine(swept, elsewhere):
     elsewhere("compare", "one.tar.gz", "one", expect=3)
     assert "BASE and NEW are the same sweep, one" in elsewhere("compare", "one.tar.gz", "one.tar.gz", expect=2).stderr
     said = elsewhere("report", "one", "one.tar.gz", expect=2).stderr
-    assert "two sweeps have the name 'one'" in said
+    assert "two sweeps have the name 'one'\nhint: report each separately, or compare them" in said
+    said = elsewhere("report", "one", "one.tar.gz", "--operators", "operators.csv", expect=2).stderr
+    assert "hpcbench profile --name NAME" in said
+    assert "compare" not in said
     assert list((elsewhere.workspace / "tmp").iterdir()) == []
 
 

@@ -144,14 +144,24 @@ def test_a_single_case_is_a_page_without_a_figure() -> None:
 
 def test_where_nothing_was_measured_the_page_says_so_and_why() -> None:
     page = drawn(results(*(repetitions_of(case, 0, status="failed", nodes=case + 1) for case in range(3))))
-    assert (page.headlines, page.rankings, page.figures) == ((), (), ())
-    assert page.notices == ("No case was measured; see the failures below.",)
+    assert page.headlines == (Headline("No results: all 3 cases failed.", details=("it broke",)),)
+    assert (page.rankings, page.figures) == ((), ())
+    assert page.notices == ("No case has results; see the failures below.",)
     (failure,) = page.failures
     assert (failure.status, failure.reason, failure.count) == ("failed", "it broke", 3)
     assert failure.cases == ("nodes=1", "nodes=2", "nodes=3")
     assert page.trust.facts[0].value == "0 completed of 3"
     assert page.machines[0].name == "cluster: a CPU"
     assert [row[0] for row in page.table.rows] == [1, 2, 3]
+
+
+def test_a_measured_case_that_failed_is_not_called_unmeasured() -> None:
+    page = said(results(repetitions_of(0, 0.1, status="failed")))
+    assert [headline.sentence for headline in page.headlines] == ["No results: the only case failed."]
+    statuses = ("failed", "timeout", "failed")
+    page = said(results(*(repetitions_of(n, 0.1, status=each, nodes=n + 1) for n, each in enumerate(statuses))))
+    expected = "No results: none of 3 cases completed (2 failed, 1 timeout)."
+    assert [headline.sentence for headline in page.headlines] == [expected]
 
 
 def test_each_kind_of_work_has_its_answer_and_its_ranking() -> None:
