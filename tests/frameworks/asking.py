@@ -11,7 +11,8 @@ from collections.abc import Callable
 from typing import Any
 
 TIMEOUT_S = 300
-JOINED_ONCE = ("multi_worker_mirrored", "data_parallel")  # strategies whose ranks a process cannot join again
+# Strategies whose ranks a process cannot join again. DeepSpeed keeps the process group of the first time.
+JOINED_ONCE = ("multi_worker_mirrored", "data_parallel", "deepspeed")
 MOST = 2  # frameworks that run at the same time: the one that is tested, and one that it is compared with
 Start = Callable[..., list["subprocess.Popen[str]"]]
 
