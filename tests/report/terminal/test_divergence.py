@@ -35,8 +35,8 @@ def trained(*norms: Sequence[float], reason: str = "", stored: int = 9) -> Resul
     return replace(found, divergences=tuple(pairs))
 
 
-def printed(found: Results, capsys: pytest.CaptureFixture[Any], top: int = 10) -> str:
-    print_divergences(found, top, Console(width=200))
+def printed(found: Results, capsys: pytest.CaptureFixture[Any], top: int = 10, width: int = 200) -> str:
+    print_divergences(found, top, Console(width=width))
     return str(capsys.readouterr().out)
 
 
@@ -50,6 +50,16 @@ def test_a_row_has_the_differences_after_the_last_step(capsys: pytest.CaptureFix
     assert again.split()[-1] == "none"
     assert "... and 1 more" in printed(trained(NORMS, NORMS), capsys, top=1)
     assert printed(trained(), capsys) == ""
+
+
+def test_a_narrow_terminal_wraps_the_names_and_keeps_the_first_step_above_rounding(
+    capsys: pytest.CaptureFixture[Any],
+) -> None:
+    table = printed(trained(NORMS), capsys, width=52)
+    words = table.split()
+    assert {"steps", "relative", "above", "rounding"} <= set(words)
+    assert not {"largest", "losses"} & set(words)
+    assert words[-1] == "4"
 
 
 def test_a_pair_that_was_not_compared_has_the_reason(capsys: pytest.CaptureFixture[Any]) -> None:

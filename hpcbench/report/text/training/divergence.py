@@ -34,9 +34,9 @@ def divergence_columns(results: Results, pairs: Sequence[Divergence]) -> list[Co
         Column("compared with", tuple(second for _, second in names), is_text=True),
         Column("steps", tuple(end[0] for end in ends)),
         Column("relative L2", tuple(end[1] for end in ends)),
-        Column("largest difference", tuple(end[2] for end in ends), 3),
-        Column("difference of losses", tuple(end[3] for end in ends), 2),
-        Column("first step above rounding", tuple(end[4] for end in ends), 1),
+        Column("largest difference", tuple(end[2] for end in ends), 2),
+        Column("difference of losses", tuple(end[3] for end in ends), 1),
+        Column("first step above rounding", tuple(end[4] for end in ends)),
     ]
     remarks = tuple(map(_remark, pairs))
     return [*columns, *([Column("remark", remarks, NEVER, is_text=True)] if any(remarks) else [])]
