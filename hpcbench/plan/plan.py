@@ -58,7 +58,8 @@ class Budget:
 def make_plan(experiment: Experiment, document: Document, site: Site, limit: int | None = None) -> Plan:
     """Plan an experiment on a site, or its first `limit` cases. Raise UserError if it cannot run on the site."""
     expansion = expand(experiment, document, site.slurm, limit)
-    check_trajectory(expansion.cases, experiment, document)
+    if limit is None or len(expansion.cases) < limit:  # the trainings may follow the first `limit` cases
+        check_trajectory(expansion.cases, experiment, document)
     cases, left_out = profiled(expansion.cases, experiment, document)
     runs = shuffled_runs(cases, experiment.measure, experiment.same_workload)
     jobs = pack(runs, site.limits.max_array_size, lambda resources: sharing(resources, experiment, site, document))

@@ -28,3 +28,10 @@ def test_without_a_training_it_is_an_error(plan: Callable[..., Plan]) -> None:
     assert len(plan("matrix:\n  task: [training]\n  strategy: [ddp, single]\n" + TRAJECTORY).cases) == 2
     with pytest.raises(UserError, match="steps"):
         plan("matrix:\n  task: [training]\nmeasure: {trajectory: {steps: 0}}\n")
+
+
+def test_the_first_cases_need_not_train(plan: Callable[..., Plan]) -> None:
+    matrix = "matrix:\n  task: [inference, backward, training]\n"
+    assert len(plan(matrix + TRAJECTORY, limit=2).cases) == 2
+    with pytest.raises(UserError, match="no case has task"):
+        plan("matrix:\n  task: [inference, backward]\n" + TRAJECTORY, limit=3)
