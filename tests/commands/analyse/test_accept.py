@@ -152,8 +152,17 @@ def test_the_accuracy_is_a_fraction(invoke: CommandLine, condition: str, hint: s
     assert (f"'{condition}' does not fit 'accuracy': it is a fraction" in told and hint in told) or not hint
 
 
-def test_the_accuracy_of_a_command_can_be_a_percentage(invoke: CommandLine, swept: Swept) -> None:
-    swept({"accuracy": ">= 95"})
+def test_the_accuracy_of_a_command_can_be_a_percentage(invoke: CommandLine) -> None:
+    metrics = {"accuracy": {"regex": "accuracy: (.*)", "unit": "%"}}
+    parameters = {"framework": "command", "command": "echo accuracy: 96"}
+    for condition, code in ((">= 95", 0), (">= 97", 1)):
+        experiment = {"name": "trial", "parameters": parameters, "metrics": metrics, "accept": {"accuracy": condition}}
+        (invoke.workspace / "trial.yaml").write_text(json.dumps({**experiment, "measure": {"repetitions": 1}}))
+        invoke("sweep", "trial.yaml", "--local")
+        assert f"accept: {1 - code} of 1 case accepted" in invoke("report", expect=code).stdout
+    found_later = {"name": "trial", "parameters": parameters, "accept": {"accuracy": ">= 95"}}
+    (invoke.workspace / "trial.yaml").write_text(json.dumps(found_later))
+    assert "fraction" not in invoke("sweep", "trial.yaml", "--dry-run").stderr
 
 
 def test_the_unit_of_the_price_is_the_currency_of_the_site(invoke: CommandLine) -> None:

@@ -138,7 +138,7 @@ def _data(row: Row) -> str:
         f"{row['repeated_items']:g} items repeated, {row['missing_items']:g} missing, {row['dropped_items']:g} dropped"
     )
     bias = row[COLUMN]
-    return f"{counts}, {order}" + (f"; class bias: p = {bias:.2g}" if bias is not None else "")
+    return f"{counts}, {order}" + (f"; test for class bias: p = {bias:.2g}" if bias is not None else "")
 
 
 def _validation(view: CaseView) -> str:

@@ -50,7 +50,7 @@ def test_one_epoch_is_singular() -> None:
 def test_checked_data_have_their_counts_and_the_bias_of_classes() -> None:
     row = {"repeated_items": 0, "missing_items": 2, "dropped_items": 30, "reshuffled": True, "class_bias_p_value": 0.25}
     text = "0 items repeated, 2 missing, 30 dropped, reshuffled in each epoch"
-    assert _data(row) == f"{text}; class bias: p = 0.25"
+    assert _data(row) == f"{text}; test for class bias: p = 0.25"
     assert _data({**row, "class_bias_p_value": None}) == text
     assert _data({**row, "reshuffled": None}).startswith(text.replace("reshuffled in each epoch", "order not compared"))
     assert not _data(dict.fromkeys(row))
