@@ -1,0 +1,1 @@
+"""Devices as the predictor sees them: their rates, memory and power."""

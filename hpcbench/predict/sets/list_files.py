@@ -1,0 +1,119 @@
+"""The files of operator lists: `networks_operators.parquet` and `networks_operators_bf16.parquet`."""
+
+from __future__ import annotations
+
+import ast
+import json
+from typing import Any
+
+import pandas as pd
+
+from hpcbench.predict.tables import lists
+from hpcbench.predict.tables import operators as table
+
+_ELEMENT = {"float32": 4, "float16": 2, "bfloat16": 2}
+_FUNCTIONS = {"VECsoftmax": (table.SOFTMAX, "softmax"), "VECln": (table.LAYER_NORM, "layer_norm")}
+_TWO_INPUTS = ("add", "mul", "div", "pow")
+
+
+def neusight_lists(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the lists of `networks_operators.parquet`: shapes of NeuSight, in float32."""
+    return _lists(
+        [
+            {
+                "list_id": row["graph"],
+                "fused_node": row["fused_node"] if row["fused"] else "",
+                "calls": row["count"],
+                **_neusight(row["op"], ast.literal_eval(row["shape"]), row["phase"]),
+            }
+            for row in rows.to_dict("records")
+        ]
+    )
+
+
+def kernel_lists(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the lists of `networks_operators_bf16.parquet`: kernels with their sizes as JSON, in bfloat16."""
+    return _lists(
+        [
+            {
+                "list_id": row["graph"],
+                "fused_node": "",
+                "calls": row["count"],
+                **_kernel(row["op"], json.loads(row["parameters"])),
+            }
+            for row in rows.to_dict("records")
+        ]
+    )
+
+
+def _lists(found: list[dict[str, Any]]) -> pd.DataFrame:
+    completed = table.complete(pd.DataFrame(found, columns=list(lists.COLUMNS)))
+    origin = pd.DataFrame(found, columns=["list_id", "fused_node", "calls"])
+    return pd.concat([origin, completed[list(table.WORK)]], axis=1)
+
+
+def _neusight(op: str, shape: list[Any], phase: str) -> dict[str, Any]:
+    common = {"phase": phase, "dtype": "float32"}
+    if op == "Linear":
+        rows, inner, outer = shape
+        return {**common, **product("linear", 1, rows, outer, inner, 4)}
+    if op == "BMM":
+        batch, m, k, n = shape
+        return {**common, **product("bmm", batch, m, n, k, 4)}
+    if op == "MEM":
+        elements = [_count(each) for each in shape]
+        moved = 4.0 * sum(elements)
+        return {**common, "kind": table.COPY, "function": "copy", "rows": 1, "columns": max(elements, default=0),
+                "inputs": len(shape) - 1, "flops": 0.0, "bytes": moved}  # fmt: skip
+    return {**common, **_row_wise(op.removeprefix("VEC"), shape[0], shape[1], 4)}
+
+
+def _row_wise(name: str, rows: int, columns: int, element: int) -> dict[str, Any]:
+    kind, function = _FUNCTIONS.get(f"VEC{name}", (table.POINTWISE, name))
+    scalar = function.endswith("u") and function[:-1] in _TWO_INPUTS
+    inputs = 2 if function in _TWO_INPUTS else 1
+    return {
+        "kind": kind,
+        "function": function[:-1] if scalar else function,
+        "rows": rows,
+        "columns": columns,
+        "inputs": inputs,
+        "flops": float(rows * columns),
+        "bytes": float(element * (inputs + 1) * rows * columns),
+    }
+
+
+def _kernel(op: str, parameters: dict[str, Any]) -> dict[str, Any]:
+    element = 2
+    common = {"phase": "forward", "dtype": "bfloat16"}
+    if op == "gemm":
+        batch, m, n, k = (parameters[name] for name in ("batch", "dimM", "dimN", "dimK"))
+        return {**common, **product("linear" if batch == 1 else "bmm", batch, m, n, k, element)}
+    if op in ("layernorm", "softmax"):
+        name = "ln" if op == "layernorm" else op
+        return {**common, **_row_wise(name, parameters["batch"], parameters["dim"], element)}
+    name = parameters["op"].removeprefix("pointwise_").removeprefix("unspecified_")
+    if name.startswith("scalar_"):
+        name = name.removeprefix("scalar_") + "u"
+    return {**common, **_row_wise({"scalar": "addu", "tensor": "add"}.get(name, name), 1, parameters["dim"], element)}
+
+
+def product(function: str, batch: int, m: int, n: int, k: int, element: int) -> dict[str, Any]:
+    """Return the sizes of `batch` products of m x k and k x n with elements of so many bytes."""
+    return {
+        "kind": table.GEMM if function == "linear" else table.BATCHED_GEMM,
+        "function": function,
+        "batch": batch,
+        "m": m,
+        "n": n,
+        "k": k,
+        "flops": 2.0 * batch * m * n * k,
+        "bytes": float(element * batch * (m * k + k * n + m * n)),
+    }
+
+
+def _count(shape: Any) -> int:
+    total = 1
+    for each in shape:
+        total *= each
+    return total

@@ -1,0 +1,68 @@
+"""The files of networks: `networks_time_*.parquet` and `networks_energy_*.parquet`, as the table of networks."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from hpcbench.predict.sets.operator_files import Getter, get_text
+from hpcbench.predict.tables import networks as table
+
+_MS, _MW = 1e-3, 1e-3
+
+
+def networks(file: str, rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of a file as the table of networks, in the same order. Targets may be absent."""
+    get = Getter(rows)
+
+    def text(*names: str) -> pd.Series:
+        """Return the first of these columns that exists."""
+        return next((get_text(rows, name) for name in names if name in rows), get_text(rows, names[0]))
+
+    is_epoch, is_request = "time_per_epoch_s" in rows or "dataset" in rows, "output_tokens" in rows
+    milliwatts = get("power_mw") * _MW
+    found = pd.DataFrame(
+        {
+            "file": file,
+            "row": np.arange(len(rows)),
+            "device": text("device"),
+            "library": text("torch", "framework"),
+            "network": text("network"),
+            "family": text("family"),
+            "phase": text("phase").replace("", table.TRAINING if is_epoch else table.INFERENCE),
+            "dtype": text("dtype", "precision").replace("fp32", "float32"),
+            "layout": text("layout"),
+            "execution": np.where(_flag(rows, "compiled"), table.COMPILED, table.EAGER),
+            "optimizer": text("optimizer"),
+            "data": text("dataset"),
+            "list_id": text("graph"),
+            "unit": table.EPOCH if is_epoch else table.REQUEST if is_request else table.STEP,
+            "batch_size": get("batch_size"),
+            "sequence_length": get("input_tokens") if is_request else get("sequence_length"),
+            "new_tokens": get("output_tokens"),
+            "image_size": get("image_size"),
+            "mparams": get("mparams"),
+            "gmacs": get("gmacs"),
+            "mactivations": get("mactivations"),
+            "clock_mhz": get("clock_mhz"),
+            "power_limit_w": get("power_limit_w"),
+            "time_s": _first(get("time_ms") * _MS, get("time_s"), get("time_per_epoch_s")),
+            "forward_s": get("forward_ms") * _MS,
+            "backward_s": get("backward_ms") * _MS,
+            "power_w": _first(get("power_w"), milliwatts),
+            "energy_j": _first(get("energy_j"), get("energy_per_epoch_j")),
+        }
+    )
+    return table.complete(found)
+
+
+def _flag(rows: pd.DataFrame, name: str) -> np.ndarray:
+    return rows[name].fillna(False).to_numpy(dtype=bool) if name in rows else np.zeros(len(rows), dtype=bool)
+
+
+def _first(*candidates: np.ndarray) -> np.ndarray:
+    """Return the first value of each row that is not NaN."""
+    found = candidates[0]
+    for other in candidates[1:]:
+        found = np.where(np.isnan(found), other, found)
+    return found
