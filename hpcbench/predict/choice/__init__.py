@@ -1,0 +1,1 @@
+"""Which device, and which clock or power limit of it: recommendations from predictions and their errors."""
