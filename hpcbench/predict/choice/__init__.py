@@ -1,1 +1,1 @@
-"""Which device, and which clock or power limit of it: recommendations from predictions and their errors."""
+"""Which device, and which of its clocks or power limits: recommendations from predictions and their errors."""

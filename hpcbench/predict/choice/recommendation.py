@@ -45,7 +45,7 @@ def recommend(candidates: Sequence[Candidate], errors: RatioErrors | None) -> Re
 
 @dataclass(frozen=True)
 class Limited:
-    """Candidates by whether their value is within a limit: the whole interval, a part of it, or nothing of it."""
+    """Candidates by whether their value is within a limit: all, some or none of the interval."""
 
     within: tuple[Candidate, ...]
     uncertain: tuple[Candidate, ...]
