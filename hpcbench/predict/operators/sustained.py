@@ -3,7 +3,7 @@
 Two effects that data sheets give away are in them:
 
 - Power. A device at its power limit lowers its clock. The energy of a FLOP in a precision is proportional to the size
-  of the process; the headroom h is the board's power over the power of the peak rate, and the sustained fraction of that
+  of the process; the headroom h is the board's power over the power of the peak rate. The sustained fraction of that
   rate is the soft minimum of 1 and h. Dynamic power as a limit of rates: E. Rotem et al., IEEE Micro 32(2), 2012.
 - Cache. Data that fit into the L2 cache are read from it: hits fall from 1 to 0 around the size of the cache, and its
   bandwidth grows with the number of units and the clock. Hierarchical roofline: A. Ilic, F. Pratas, L. Sousa,

@@ -35,13 +35,13 @@ class Floors:
         """Return the logarithm of the floor of each row over its prior."""
         hosts = names + "|" + _timing(keys)
         shared = keys.map(self.keys).fillna(0.0) + hosts.map(self.devices).fillna(0.0)
-        return (names + "|" + keys).map(self.own).fillna(shared).to_numpy(dtype="float64")
+        return np.asarray((names + "|" + keys).map(self.own).fillna(shared), dtype="float64")
 
     def spread(self, names: pd.Series, keys: pd.Series) -> Floats:
         """Return the expected error of the logarithm of the floor of each row."""
         hosts = names + "|" + _timing(keys)
         known = hosts.isin(list(self.devices))
-        return known.map({True: KNOWN_FLOOR_SPREAD, False: UNKNOWN_FLOOR_SPREAD}).to_numpy(dtype="float64")
+        return np.asarray(known.map({True: KNOWN_FLOOR_SPREAD, False: UNKNOWN_FLOOR_SPREAD}), dtype="float64")
 
     def to_json(self) -> dict[str, Any]:
         """Return the floors as JSON types."""
