@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Final, Literal
 
 from pydantic import Field, field_validator
 
 from hpcbench.config.names import check_name
 from hpcbench.config.yaml_document import Model
 
-GPU, CPU = "gpu", "cpu"
+GPU: Final = "gpu"
+CPU: Final = "cpu"
 
 
 class MatrixRates(Model):
