@@ -66,6 +66,11 @@ class Description(Model):
     idle_power_w: float | None = Field(
         default=None, gt=0, description="power of the idle device in W, if the vendor states it or you measured it"
     )
+    price_per_hour: float | None = Field(
+        default=None,
+        ge=0,
+        description="price of the device for an hour, in the currency of your site, in place of the prices of the site",
+    )
     source: str = Field(default="", description="title and URL of the data sheets, or how you measured the values")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from hpcbench.config.devices.description import Description
@@ -30,10 +30,14 @@ class DeviceTable:
         """Return the description of a device that is given by any of its names. Raise UserError if it is unknown."""
         found = self.short_name(name)
         if found is None:
-            near = closest(name, self.descriptions) or closest(plain(name).replace(" ", "-"), self.descriptions)
-            hint = "\n".join(filter(None, [near, HOW_TO_DESCRIBE]))
-            raise UserError(f"device '{name}' not found", hint=hint)
+            raise self.not_found(name)
         return self.descriptions[found]
+
+    def not_found(self, name: str, others: Iterable[str] = ()) -> UserError:
+        """Return the error for an unknown name, with the names of devices, or of `others`, that are similar."""
+        known = {*self.descriptions, *others}
+        near = closest(name, known) or closest(plain(name).replace(" ", "-"), known)
+        return UserError(f"device '{name}' not found", hint="\n".join(filter(None, [near, HOW_TO_DESCRIBE])))
 
 
 def merged(*tables: DeviceTable) -> DeviceTable:

@@ -35,6 +35,7 @@ def described(name: str, description: Description) -> Device:
         source=description.source,
         base_mhz=description.base_mhz,
         memory_mhz=description.memory_mhz,
+        price_per_hour=description.price_per_hour,
     )
 
 

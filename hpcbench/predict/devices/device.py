@@ -42,6 +42,7 @@ class Device:
     source: str = ""  # of the description: a data sheet, or a measurement
     base_mhz: float | None = None
     memory_mhz: float | None = None  # two transfers per clock
+    price_per_hour: float | None = None  # in the currency of the site
 
     def flops_per_s(self, precision: str) -> float:
         """Return the rate of matrix products; without a rate for `precision`, that of the next wider one."""
