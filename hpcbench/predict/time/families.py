@@ -33,6 +33,8 @@ _OF_KIND = {
 # Kinds with measurements in the public sets. Others borrow the model of their family.
 _OWN = (table.GEMM, table.BATCHED_GEMM, table.CONV, table.POINTWISE, table.SOFTMAX, table.LAYER_NORM, *ATTENTIONS)
 
+_DEPTHWISE_CHANNELS = 2  # of a group
+
 _BOUNDS = ("compute", "memory", "intensity", "cache", "dtype")
 _TILES = tuple(
     f"{name}_{tile}"
@@ -63,11 +65,11 @@ def families(rows: pd.DataFrame) -> pd.Series:
     """Return the family of each row of a table of operators; empty for kinds without one.
 
     Products of blocks of float8 with scales have a family of their own. Convolutions with one channel per group move
-    bytes like pointwise operators.
+    bytes like pointwise operators; m or n, which one depends on the gradient, counts the channels of a group.
     """
     found = rows["kind"].map(_OF_KIND).fillna("")
     found = found.mask((found == GEMM) & (rows["dtype"] == "float8_block"), SCALED_GEMM)
-    depthwise = (found == CONV) & (rows["batch"] > 1) & (rows["n"] <= rows["batch"])
+    depthwise = (found == CONV) & (rows["batch"] > 1) & (rows[["m", "n"]].min(axis=1) <= _DEPTHWISE_CHANNELS)
     return found.mask(depthwise, POINTWISE)
 
 

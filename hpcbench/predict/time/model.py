@@ -43,8 +43,8 @@ class OperatorTime:
     def estimate(self, operators: pd.DataFrame, devices: Mapping[str, Device], in_stream: bool = False) -> Estimate:
         """Return the time of each row of a table of operators in seconds, on the device that it names.
 
-        With `in_stream`, it is the time of the kernel among others of a network, without the cost of its launch. Otherwise,
-        the column `timing` decides. Rows that cannot be predicted have a reason.
+        With `in_stream`, it is the time of the kernel in a network, without the cost of its launch. Otherwise, the
+        column `timing` decides. Rows that cannot be predicted have a reason.
         """
         why = reasons(operators, devices).to_numpy(dtype="object")
         answered = why == ""
