@@ -1,0 +1,116 @@
+"""All models of the predictor, fitted on one data set: operators, networks, power and energy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, replace
+from importlib import metadata
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from hpcbench import __version__
+from hpcbench.predict.basis import Basis, basis_of
+from hpcbench.predict.devices.device import Device
+from hpcbench.predict.sets.data_set import DataSet
+from hpcbench.predict.tables import networks as network_table
+from hpcbench.predict.tables import operators as operator_table
+from hpcbench.predict.tables import prediction
+from hpcbench.predict.time import model as operator_time
+from hpcbench.predict.time.model import OperatorTime
+from hpcbench.predict.typical_errors import TypicalError, typical_errors
+
+Progress = Callable[[int, int], None]
+_STEPS = 2
+
+
+@dataclass(frozen=True)
+class Fleet:
+    """The fitted models, and what they rest on. Without data, they are the priors that hpcbench ships."""
+
+    operator_time: OperatorTime
+    basis: Basis
+    versions: Mapping[str, str]  # of the packages that fitted it
+    typical_errors: tuple[TypicalError, ...] = ()
+
+    def predict_operators(self, operators: pd.DataFrame, devices: Mapping[str, Device]) -> dict[str, pd.DataFrame]:
+        """Return the predictions of time (s), power (W) and energy (J), by quantity, with the index of `operators`.
+
+        Each is a table as of `prediction`: a row that cannot be predicted has a reason and no values.
+        """
+        time = self.operator_time.predict(operators, devices).set_index(operators.index)
+        found = {name: refused(operators, "power is not predicted") for name in operator_table.TARGETS}
+        return _with_reasons({**found, "time_s": time}, operators, devices)
+
+    def predict_networks(
+        self, networks: pd.DataFrame, lists: pd.DataFrame, devices: Mapping[str, Device]
+    ) -> dict[str, pd.DataFrame]:
+        """Return the predictions of each quantity of networks (s, W, J), by quantity, with the index of `networks`."""
+        found = {name: refused(networks, "this quantity is not predicted") for name in network_table.TARGETS}
+        return _with_reasons(found, networks, devices)
+
+    def models_to_json(self) -> dict[str, Any]:
+        """Return the models and their typical errors as JSON types."""
+        return {
+            "operator_time": self.operator_time.to_json(),
+            "typical_errors": [asdict(each) for each in self.typical_errors],
+        }
+
+    @classmethod
+    def from_json(cls, models: Mapping[str, Any], basis: Basis, versions: Mapping[str, str]) -> Fleet:
+        """Return the fleet of models from `models_to_json`. Raise KeyError if a model is missing."""
+        time = OperatorTime.from_json(models["operator_time"])
+        return cls(
+            operator_time=time,
+            basis=basis,
+            versions=versions,
+            typical_errors=tuple(TypicalError.from_json(each) for each in models["typical_errors"]),
+        )
+
+
+def _with_reasons(
+    found: Mapping[str, pd.DataFrame], rows: pd.DataFrame, devices: Mapping[str, Device]
+) -> dict[str, pd.DataFrame]:
+    """Return predictions in which the rows of devices without a description have this reason."""
+    unknown = ~rows["device"].isin(list(devices))
+    reasons = "no description of the device '" + rows["device"] + "'"
+    return {name: each.assign(reason=each["reason"].mask(unknown, reasons)) for name, each in found.items()}
+
+
+def refused(rows: pd.DataFrame, reason: str) -> pd.DataFrame:
+    """Return predictions that refuse each row for the same reason."""
+    nothing = np.full(len(rows), np.nan)
+    reasons = np.full(len(rows), reason, dtype="object")
+    return prediction.table(nothing, nothing, reasons).set_index(rows.index)
+
+
+def fit(data: DataSet, progress: Progress = lambda done, of: None) -> Fleet:
+    """Return the models fitted on a data set, as of `rows_to_train_on`.
+
+    `progress` takes the numbers of finished and of all steps.
+    """
+    operators, devices = data.operators, data.devices
+    progress(0, _STEPS)
+    time = operator_time.fit(operators, devices)
+    progress(1, _STEPS)
+
+    fleet = Fleet(time, basis_of(data), _versions())
+    found = typical_errors(
+        data,
+        lambda rows: fleet.predict_operators(rows.operators, rows.devices),
+        lambda rows: fleet.predict_networks(rows.networks, rows.lists, rows.devices),
+    )
+    progress(_STEPS, _STEPS)
+    return replace(fleet, typical_errors=found)
+
+
+def _versions() -> dict[str, str]:
+    """Return the versions of hpcbench and of the packages that fit models."""
+    found = {"hpcbench": __version__}
+    for package in ("lightgbm", "numpy"):
+        try:
+            found[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            continue
+    return found
