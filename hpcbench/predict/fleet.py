@@ -13,16 +13,21 @@ import pandas as pd
 from hpcbench import __version__
 from hpcbench.predict.basis import Basis, basis_of
 from hpcbench.predict.devices.device import Device
+from hpcbench.predict.networks.listed import listed_networks
+from hpcbench.predict.networks.listed.listed_networks import ListedNetworks
 from hpcbench.predict.sets.data_set import DataSet
 from hpcbench.predict.tables import networks as network_table
 from hpcbench.predict.tables import operators as operator_table
 from hpcbench.predict.tables import prediction
+from hpcbench.predict.tables.network_kinds import LISTED, network_kinds
 from hpcbench.predict.time import model as operator_time
 from hpcbench.predict.time.model import OperatorTime
 from hpcbench.predict.typical_errors import TypicalError, typical_errors
 
 Progress = Callable[[int, int], None]
-_STEPS = 2
+_STEPS = 3
+_NOTHING = "no operators for this quantity"
+_COLUMNS = ("predicted", "lower", "upper", "reason")
 
 
 @dataclass(frozen=True)
@@ -30,6 +35,7 @@ class Fleet:
     """The fitted models, and what they rest on. Without data, they are the priors that hpcbench ships."""
 
     operator_time: OperatorTime
+    listed: ListedNetworks
     basis: Basis
     versions: Mapping[str, str]  # of the packages that fitted it
     typical_errors: tuple[TypicalError, ...] = ()
@@ -48,12 +54,16 @@ class Fleet:
     ) -> dict[str, pd.DataFrame]:
         """Return the predictions of each quantity of networks (s, W, J), by quantity, with the index of `networks`."""
         found = {name: refused(networks, "this quantity is not predicted") for name in network_table.TARGETS}
+        for kind, rows in networks.groupby(network_kinds(networks), sort=False):
+            for name, values in self._predict_kind(str(kind), rows, lists, devices).items():
+                found[name].loc[rows.index, list(_COLUMNS)] = values.set_index(rows.index)[list(_COLUMNS)]
         return _with_reasons(found, networks, devices)
 
     def models_to_json(self) -> dict[str, Any]:
         """Return the models and their typical errors as JSON types."""
         return {
             "operator_time": self.operator_time.to_json(),
+            "listed": self.listed.to_json(),
             "typical_errors": [asdict(each) for each in self.typical_errors],
         }
 
@@ -63,19 +73,38 @@ class Fleet:
         time = OperatorTime.from_json(models["operator_time"])
         return cls(
             operator_time=time,
+            listed=ListedNetworks.from_json(models["listed"], time),
             basis=basis,
             versions=versions,
             typical_errors=tuple(TypicalError.from_json(each) for each in models["typical_errors"]),
         )
 
+    def _predict_kind(
+        self, kind: str, rows: pd.DataFrame, lists: pd.DataFrame, devices: Mapping[str, Device]
+    ) -> dict[str, pd.DataFrame]:
+        rows = rows.reset_index(drop=True)
+        if kind == LISTED:
+            estimates = self.listed.estimate(rows, lists, devices)
+            widths = {name: self.listed.half_width(name, rows, devices, each) for name, each in estimates.items()}
+            return {
+                name: prediction.table(each.log_value, widths[name], each.reason) for name, each in estimates.items()
+            }
+        return {}
+
 
 def _with_reasons(
     found: Mapping[str, pd.DataFrame], rows: pd.DataFrame, devices: Mapping[str, Device]
 ) -> dict[str, pd.DataFrame]:
-    """Return predictions in which the rows of devices without a description have this reason."""
+    """Return predictions in which each row without a positive value, or without a description, has a reason."""
     unknown = ~rows["device"].isin(list(devices))
     reasons = "no description of the device '" + rows["device"] + "'"
-    return {name: each.assign(reason=each["reason"].mask(unknown, reasons)) for name, each in found.items()}
+    completed = {}
+    for name, each in found.items():
+        positive = each["predicted"] > 0
+        reason = each["reason"].mask(~positive & (each["reason"] == ""), _NOTHING).mask(unknown, reasons)
+        values = each[["predicted", "lower", "upper"]].where(positive & ~unknown)
+        completed[name] = each.assign(reason=reason, **values)
+    return completed
 
 
 def refused(rows: pd.DataFrame, reason: str) -> pd.DataFrame:
@@ -91,11 +120,15 @@ def fit(data: DataSet, progress: Progress = lambda done, of: None) -> Fleet:
     `progress` takes the numbers of finished and of all steps.
     """
     operators, devices = data.operators, data.devices
+    kinds = network_kinds(data.networks)
     progress(0, _STEPS)
     time = operator_time.fit(operators, devices)
     progress(1, _STEPS)
 
-    fleet = Fleet(time, basis_of(data), _versions())
+    of_lists = data.networks[kinds == LISTED].reset_index(drop=True)
+    listed = listed_networks.fit(of_lists, data.lists, devices, operators, time)
+    progress(2, _STEPS)
+    fleet = Fleet(time, listed, basis_of(data), _versions())
     found = typical_errors(
         data,
         lambda rows: fleet.predict_operators(rows.operators, rows.devices),
