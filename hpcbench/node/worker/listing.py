@@ -13,6 +13,7 @@ from .. import frameworks
 from ..errors import BadData, BadModel, Unsupported
 from ..launch.ranks import Ranks
 from ..launch.rendezvous import Group
+from ..workload.user_code import in_one_line
 
 _SINGLE = "it runs in several processes; a list of operators requires strategy: single, one task and one instance"
 
@@ -45,8 +46,7 @@ def listed(planned: PlannedRun) -> OperatorList:
     except (Unsupported, BadModel, BadData, ModuleNotFoundError) as error:
         reason = str(error)
     except Exception as error:  # of the framework, or of a model that reads values of its tensors
-        lines = str(error).strip().splitlines()
-        reason = "its operators cannot be listed without running it (%s)" % ": ".join([type(error).__name__, *lines[:1]])
+        reason = "its operators cannot be listed without running it (%s)" % in_one_line(error)
     return OperatorList(planned.case_id, reason, found.operators, version, found.parameter_count)
 
 

@@ -1,7 +1,7 @@
 """Build a module without memory for its large tensors, and without the time that their initial values take."""
 
 from math import prod
-from typing import Any, Callable, Dict, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Sequence, Tuple
 
 import torch
 from torch import nn
@@ -65,7 +65,8 @@ def as_fake(module: nn.Module, dtype: torch.dtype) -> nn.Module:
         return known[id(tensor)][1]
 
     for each in module.modules():
-        for tensors in (each._parameters, each._buffers):
+        places: List[Dict[str, Any]] = [each._parameters, each._buffers]
+        for tensors in places:
             for name, tensor in tensors.items():
                 if tensor is not None:
                     tensors[name] = fake(tensor)

@@ -11,7 +11,7 @@ from ....workload.problem import Problem
 from ..network import PyTorchNetwork
 from ..profiler.listing import Listed, Step, listed
 from ..profiler.step import observable, step_of
-from .networks import network_of
+from .networks import BFLOAT16, FLOAT16, network_of
 from .without_dynamo import put_off
 
 
@@ -27,7 +27,9 @@ def operators_of(problem: Problem) -> OperatorList:
         if problem.training:
             _first_update(network)
         found = listed(step)
-    return OperatorList("", operators=[_as_data(each) for each in found], parameter_count=network.parameter_count)
+    as_float16 = problem.on_gpu and problem.parameters["dtype"] == FLOAT16
+    operators = [_as_data(each, as_float16) for each in found]
+    return OperatorList("", operators=operators, parameter_count=network.parameter_count)
 
 
 def _step(network: PyTorchNetwork) -> Step:
@@ -46,17 +48,19 @@ def _first_update(network: PyTorchNetwork) -> None:
     optimizer.zero_grad()
 
 
-def _as_data(listed: Listed) -> ListedOperator:
+def _as_data(listed: Listed, as_float16: bool) -> ListedOperator:
+    """Return an operator for the login node; with `as_float16`, bfloat16 becomes float16."""
+    is_renamed = as_float16 and listed.dtype == BFLOAT16
     return ListedOperator(
         kind=listed.kind,
         operator=listed.key.operator,
         phase=listed.key.phase,
-        arguments=listed.key.arguments,
+        arguments=listed.key.arguments.replace(BFLOAT16, FLOAT16) if as_float16 else listed.key.arguments,
         calls=listed.calls,
         bytes_moved=listed.bytes_moved,
         weight_bytes=listed.weight_bytes,
         output_bytes=listed.output_bytes,
         is_view=listed.is_view,
-        dtype=listed.dtype,
+        dtype=FLOAT16 if is_renamed else listed.dtype,
         flops=listed.flops,
     )

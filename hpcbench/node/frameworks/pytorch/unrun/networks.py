@@ -26,12 +26,15 @@ _DTYPES = {name: getattr(torch, name) for name in ("float32", "float64", "int32"
 # Parameters that change neither the operators nor their arguments, or that a machine without the device cannot follow.
 # The operators of a compiled case are those of its eager step.
 _FIXED = {"device": "cpu", "execution": EAGER, "data": None, "weights": None, "strategy": "single"}
+# A GPU case in float16 is listed in bfloat16, which has as many bytes: CPUs lack operators in float16, such as LSTMs.
+FLOAT16, BFLOAT16 = "float16", "bfloat16"
 
 
 class UnrunNetwork(PyTorchNetwork):
     """A shipped model as fake tensors, on the CPU. `for_gpu`: with the optimizer and the data types of a GPU."""
 
     for_gpu = False
+    scales_loss = False
 
     def model_of(self, problem: Problem) -> nn.Module:
         return built_small(lambda: super(UnrunNetwork, self).model_of(problem))
@@ -54,7 +57,7 @@ class UnrunNetwork(PyTorchNetwork):
 
     def update_of(self, problem: Problem) -> Any:
         update = super().update_of(problem)
-        update.scaler = _UncheckedScaler(self.device.type, enabled=problem.parameters["dtype"] == "float16")
+        update.scaler = _UncheckedScaler(self.device.type, enabled=self.scales_loss)
         for group in update.optimizer.param_groups if self.for_gpu else ():
             if "foreach" in group:
                 group["foreach"] = True  # PyTorch's default on GPUs
@@ -118,7 +121,10 @@ def network_of(problem: Problem) -> PyTorchNetwork:
     Raise an error of hpcbench or PyTorch if the network cannot be built.
     """
     fixed = {**problem.parameters, **_FIXED}
+    scales_loss = fixed["dtype"] == FLOAT16
+    if problem.on_gpu and scales_loss:
+        fixed["dtype"] = BFLOAT16
     unrun = replace(problem, parameters=fixed, initial_weights=_Undrawn, numbers=_UndrawnNumbers)
     is_external = source_of(fixed["model"]).is_external
     kind = UnrunExternalNetwork if is_external else UnrunNetwork
-    return type(kind.__name__, (kind,), {"for_gpu": problem.on_gpu})(unrun)
+    return type(kind.__name__, (kind,), {"for_gpu": problem.on_gpu, "scales_loss": scales_loss})(unrun)

@@ -9,7 +9,7 @@ import importlib.util
 import os
 import sys
 import types
-from typing import Any, List
+from typing import Any
 
 import torch
 
@@ -18,8 +18,6 @@ _NAME = "torch._dynamo"
 
 class _Later(types.ModuleType):
     """A package that has the submodules of torch._dynamo, and is replaced by it if something else is used."""
-
-    __path__: List[str] = []
 
     @staticmethod
     def disable(function: Any = None, recursive: bool = True, **_: Any) -> Any:
