@@ -99,20 +99,25 @@ class _UncheckedScaler(torch.amp.GradScaler):
 
 
 class _Undrawn(InitialWeights):
-    """Initial weights whose memory is never written, so that the system does not provide it."""
+    """Initial weights without memory."""
 
     def _draw(self, weight: Weight) -> "numpy.ndarray":
-        return numpy.zeros(weight.shape, numpy.float32)
+        return _one_zero(weight.shape, numpy.float32)
 
 
 class _UndrawnNumbers(Numbers):
-    """Synthetic input whose memory is never written."""
+    """Synthetic input without memory."""
 
     def uniform(self, shape: Any, spread: float, center: float = 0.0) -> "numpy.ndarray":
-        return numpy.zeros(shape, numpy.float32)
+        return _one_zero(shape, numpy.float32)
 
     def integers(self, shape: Any, below: int) -> "numpy.ndarray":
-        return numpy.zeros(shape, numpy.int32)
+        return _one_zero(shape, numpy.int32)
+
+
+def _one_zero(shape: Any, dtype: Any) -> "numpy.ndarray":
+    """Return an array whose elements are all the same zero in memory."""
+    return numpy.lib.stride_tricks.as_strided(numpy.zeros(1, dtype), shape, [0] * len(shape))
 
 
 def network_of(problem: Problem) -> PyTorchNetwork:
