@@ -10,7 +10,7 @@ import pandas as pd
 INFERENCE, TRAINING = "inference", "training"
 EAGER, COMPILED = "eager", "compiled"
 
-# What runs. `list_id` names the operators of the network in the table of lists; empty if they are not known.
+# What runs. `list_id` names the operators of the network in the table of lists; empty if it is unknown.
 # `gmacs` and `mactivations` are for one item, in 10^9 MACs and 10^6 outputs of convolutions and linear layers.
 WORK = (
     *("network", "family", "phase", "dtype", "layout", "execution", "optimizer", "data", "list_id"),
