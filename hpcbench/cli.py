@@ -43,7 +43,7 @@ GROUPS = {
         "init": "Create a workspace with a site file and examples.",
         "env": "Build, check and remove the environments of the frameworks.",
         "doctor": "Check Slurm, environments and machines for problems.",
-        "schema": "Print the JSON Schema of experiment, site or recipe files.",
+        "schema": "Print the JSON Schema of experiment, site, recipe or device files.",
         "archive": "Pack a sweep into one file, for storage or another machine.",
         "rm": "Delete sweeps.",
         "completion": "Print the completion script for a shell.",

@@ -31,6 +31,6 @@ _TEXT = (
 def complete(networks: pd.DataFrame) -> pd.DataFrame:
     """Return a table with all columns, in their order: missing text is empty, missing numbers are NaN."""
     found = networks.reindex(columns=list(COLUMNS))
-    text = {name: found[name].astype("object").fillna("") for name in _TEXT}
+    text = {name: found[name].astype("object").where(found[name].notna(), "") for name in _TEXT}
     numbers = {name: found[name].astype("float64") for name in COLUMNS if name not in (*_TEXT, "row")}
     return found.assign(**text, **numbers, row=found["row"].fillna(-1).astype("int64"))
