@@ -30,7 +30,7 @@ GROUPS = {
         "show": "Show one case: measurements, interference, machine, script, log.",
         "logs": "Print the logs of runs, or follow an active run.",
         "open": "Open the report page of a sweep in the browser.",
-        "list": "List sweeps, experiments, models, metrics, sites or environments.",
+        "list": "List sweeps, experiments, models, devices, metrics, sites or environments.",
     },
     "analyse": {
         "report": "Print the results, best first; write a page, figures or tables.",
