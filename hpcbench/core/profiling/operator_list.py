@@ -8,6 +8,8 @@ from typing import Optional, Sequence
 
 from ..record_field import described
 
+FRAMEWORKS = ("pytorch",)  # that list operators
+
 
 @dataclass(frozen=True)
 class ListedOperator:
