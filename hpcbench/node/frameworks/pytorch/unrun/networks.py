@@ -116,7 +116,7 @@ class _UndrawnNumbers(Numbers):
 
 
 def _one_zero(shape: Any, dtype: Any) -> "numpy.ndarray":
-    """Return an array whose elements are all the same zero in memory."""
+    """Return an array whose elements share one zero in memory."""
     return numpy.lib.stride_tricks.as_strided(numpy.zeros(1, dtype), shape, [0] * len(shape))
 
 

@@ -39,7 +39,7 @@ class _Later(types.ModuleType):
 
 
 def put_off() -> None:
-    """Let `import torch._dynamo` import no code of it, in this process, unless it is imported already."""
+    """Replace torch._dynamo in this process by a package that imports it later, unless it is imported already."""
     if _NAME in sys.modules:
         return
     later = _Later(_NAME)
