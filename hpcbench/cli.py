@@ -30,7 +30,7 @@ GROUPS = {
         "show": "Show one case: measurements, interference, machine, script, log.",
         "logs": "Print the logs of runs, or follow an active run.",
         "open": "Open the report page of a sweep in the browser.",
-        "list": "List sweeps, experiments, models, metrics, sites or environments.",
+        "list": "List sweeps, experiments, models, devices, metrics, sites or environments.",
     },
     "analyse": {
         "report": "Print the results, best first; write a page, figures or tables.",
@@ -43,7 +43,7 @@ GROUPS = {
         "init": "Create a workspace with a site file and examples.",
         "env": "Build, check and remove the environments of the frameworks.",
         "doctor": "Check Slurm, environments and machines for problems.",
-        "schema": "Print the JSON Schema of experiment, site or recipe files.",
+        "schema": "Print the JSON Schema of experiment, site, recipe or device files.",
         "archive": "Pack a sweep into one file, for storage or another machine.",
         "rm": "Delete sweeps.",
         "completion": "Print the completion script for a shell.",

@@ -32,6 +32,7 @@ PARTS: dict[str, Callable[[], list[str]]] = {
     "operators": catalog.operators,
     "comparison of frameworks": gallery.framework_comparison,
     "recipes": catalog.recipes,
+    "devices": catalog.devices,
     "fields of records": record.record_fields,
     "columns of records": record.record_columns,
     "columns of operators": record.operator_columns,

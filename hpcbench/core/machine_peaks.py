@@ -21,12 +21,18 @@ class Peak(NamedTuple):
 
 
 class MachinePeaks(NamedTuple):
-    """The peak performance of one type of node: CPU model, number of CPUs, and GPU model, if any."""
+    """The peak performance of one type of node: CPU model, number of CPUs, and GPU model, if any.
+
+    The sizes and the maximum clock are for devices without a data sheet; None if unknown.
+    """
 
     cpu_model: str
     cpu_count: int
     gpu_model: Optional[str]
     measurements: Tuple[Peak, ...]
+    memory_bytes: Optional[int] = None
+    cache_bytes: Optional[int] = None  # of all last-level caches of the CPUs together
+    clock_mhz: Optional[float] = None
 
     def as_data(self) -> Dict[str, Any]:
         """Return the measurements as a dict for JSON."""

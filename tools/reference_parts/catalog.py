@@ -1,7 +1,8 @@
-"""Tables of frameworks, models, operators and recipes."""
+"""Tables of frameworks, models, operators, recipes and devices."""
 
 from __future__ import annotations
 
+from hpcbench.config.devices.load import load_devices
 from hpcbench.config.recipe import load_recipe
 from hpcbench.config.yaml_document import load_yaml
 from hpcbench.core.frameworks import FRAMEWORKS, runtime_settings
@@ -55,3 +56,18 @@ def recipes() -> list[str]:
         installed = [package for step in recipe.steps for package in step.install]
         rows.append((code(file.stem), recipe.description, code(recipe.python), codes(installed)))
     return markdown_table(("recipe", "description", "Python", "packages"), rows)
+
+
+def devices() -> list[str]:
+    """Return the table of the shipped devices, with rates in TFLOP/s."""
+    table = load_devices()
+    rows = []
+    for name in sorted(table):
+        device, rates = table.descriptions[name], table.descriptions[name].matrix_tflops
+        matrix = (rates.tf32 or rates.float32, rates.float16, rates.float8)
+        numbers = (device.fp32_tflops, *matrix, device.memory_gb, device.memory_gb_per_s, device.board_power_w)
+        shown = ("" if number is None else f"{number:.10g}" for number in numbers)
+        rows.append((code(name), device.architecture, device.year, *shown))
+    rates_of = ("float32", "TF32, float32 matrix", "float16", "float8")
+    heads = ("device", "architecture", "year", *rates_of, "memory (GB)", "GB/s", "power (W)")
+    return markdown_table(heads, rows)

@@ -1,4 +1,4 @@
-"""Tables of the keys of experiment, site and recipe files, from the models that check them."""
+"""Tables of the keys of experiment, site, recipe and device files, from the models that check them."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import typing
 from pydantic import BaseModel
 
 from hpcbench.config.container import Container
+from hpcbench.config.devices.description import Description, DeviceFile, MatrixRates
 from hpcbench.config.experiment import Experiment, Measure, Profile, Tune
 from hpcbench.config.matrix.axes import Range
 from hpcbench.config.matrix.csv_group import CsvGroup
@@ -49,6 +50,9 @@ MODELS: dict[str, type[BaseModel]] = {
     "recipe": Recipe,
     "steps": Step,
     "compile": Compile,
+    "device files": DeviceFile,
+    "devices": Description,
+    "matrix_tflops": MatrixRates,
 }
 _PLAIN = {int: "integer", float: "number", str: "text", bool: "`true`, `false`"}
 

@@ -21,7 +21,7 @@ An editor with yaml-language-server uses the schema that the first line of a fil
 @click.command("schema", epilog=EPILOG)
 @click.argument("kind", type=click.Choice(KINDS))
 def schema_command(kind: str) -> None:
-    """Print the JSON Schema (draft 2020-12) of experiment, site or recipe files.
+    """Print the JSON Schema (draft 2020-12) of experiment, site, recipe or device files.
 
     With the schema, editors complete keys, show their descriptions and mark errors. `hpcbench init` writes the schemas
     to configs/schemas.

@@ -1,4 +1,4 @@
-"""JSON Schema (draft 2020-12) of experiment, site and recipe files, from the models that check them.
+"""JSON Schema (draft 2020-12) of experiment, site, recipe and device files, from the models that check them.
 
 With it, an editor completes keys and marks errors. It accepts every file that the models accept. It cannot express all
 of their checks, for example those that compare two keys.
@@ -14,6 +14,7 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema, models_json_schema
 
+from hpcbench.config.devices.description import DeviceFile
 from hpcbench.config.experiment import Experiment
 from hpcbench.config.matrix.axes import Range
 from hpcbench.config.matrix.csv_group import CsvGroup
@@ -26,7 +27,7 @@ from hpcbench.util.package_data import shipped
 
 Schema = dict[str, Any]
 
-_MODELS: dict[str, type[BaseModel]] = {"experiment": Experiment, "site": Site, "recipe": Recipe}
+_MODELS: dict[str, type[BaseModel]] = {"experiment": Experiment, "site": Site, "recipe": Recipe, "device": DeviceFile}
 KINDS = tuple(_MODELS)
 SCHEMAS = Path("configs", "schemas")  # in a workspace, and among the shipped files
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -55,12 +56,12 @@ def _comment(path: str) -> str:
 
 
 def json_schema_text(kind: str) -> str:
-    """Return the text of the schema of a kind of file: experiment, site or recipe."""
+    """Return the text of the schema of a kind of file: experiment, site, recipe or device."""
     return json.dumps(json_schema(kind), indent=1, ensure_ascii=False) + "\n"
 
 
 def json_schema(kind: str) -> Schema:
-    """Return the schema of a kind of file: experiment, site or recipe."""
+    """Return the schema of a kind of file: experiment, site, recipe or device."""
     model = _MODELS[kind]
     models = [model, *(_IN_EXPERIMENT if model is Experiment else ())]
     _, made = models_json_schema([(each, "validation") for each in models], schema_generator=_Untitled)
@@ -68,6 +69,8 @@ def json_schema(kind: str) -> Schema:
     root = definitions.pop(model.__name__)
     if model is Experiment:
         _add_parameters(root["properties"], definitions)
+    if model is DeviceFile:
+        del definitions["Description"]["required"]  # a device may change some keys of a shipped one
     head = {"$schema": _DIALECT, "$id": f"urn:hpcbench:schema:{kind}", "title": f"{kind} file of hpcbench"}
     return {**head, **{key: value for key, value in root.items() if key != "title"}, "$defs": definitions}
 

@@ -12,7 +12,7 @@ from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from ...core.check_result import NOTE, OK, WARNING, CheckResult, Progress, silent
 from ...core.machine_peaks import MachinePeaks, Peak
-from ..host import gpus, hardware, hostname, memory, topology
+from ..host import cpuinfo, gpus, hardware, hostname, memory, topology
 from ..host.cpu_quota import tightest
 from ..host.sysfs import System, counted
 
@@ -75,7 +75,13 @@ def measure_peaks(system: System, pythons: Sequence[str], progress: Progress = s
         gpu_model = measured.gpu_model or gpu_model
         findings.append(finding_of(subject, measured.peaks))
     node = hardware.describe()
-    return PeakResult(MachinePeaks(node["cpu_model"], node["cpu_count"], gpu_model, tuple(peaks)), findings)
+    sizes_and_clock = (
+        node["memory_bytes"],
+        memory.last_level_cache_bytes(system, system.cpus),
+        cpuinfo.clock_mhz(system.cpus[0], system.root),
+    )
+    machine = MachinePeaks(node["cpu_model"], node["cpu_count"], gpu_model, tuple(peaks), *sizes_and_clock)
+    return PeakResult(machine, findings)
 
 
 def usable_cores(system: System) -> List[int]:

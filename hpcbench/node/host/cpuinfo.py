@@ -4,6 +4,7 @@ import os
 from typing import Dict, List, Optional
 
 _CPUINFO = "proc/cpuinfo"
+_MAX_CLOCK = "sys/devices/system/cpu/cpu%d/cpufreq/cpuinfo_max_freq"  # in kHz
 # Flags for arithmetic, not just conversion, in a 16-bit format (x86, then Arm).
 _ARITHMETIC_FLAGS = {
     "bfloat16": {"avx512_bf16", "amx_bf16", "bf16"},
@@ -71,6 +72,22 @@ def computes_in(dtype: str, root: str = "/") -> bool:
     fields: Fields = next((each for each in _processors(root) if "flags" in each or "features" in each), {})
     flags = set((fields.get("flags") or fields.get("features") or "").split())
     return bool(flags & _ARITHMETIC_FLAGS[dtype])
+
+
+def clock_mhz(cpu: int, root: str = "/") -> Optional[float]:
+    """Return the maximum clock of a CPU in MHz, or its current one if the kernel does not control it; None if unknown.
+
+    A virtual machine has the constant clock of its processor.
+    """
+    try:
+        with open(os.path.join(root, _MAX_CLOCK % cpu), encoding="ascii") as file:
+            return int(file.read()) / 1e3
+    except (OSError, ValueError):
+        clock = next((fields["cpu mhz"] for fields in _processors(root) if "cpu mhz" in fields), "")
+    try:
+        return float(clock)
+    except ValueError:
+        return None
 
 
 def _named(fields: Fields) -> Optional[str]:

@@ -16,8 +16,9 @@ _WIDER = {INT8: FLOAT8, FLOAT8: FLOAT16, BFLOAT16: FLOAT16, FLOAT16: TF32, TF32:
 class Device:
     """One GPU, or the CPUs of one node.
 
-    Rates are in operations per second at the boost clock, dense, with 1 MAC = 2 FLOPs. `vector_flops_per_s` is the rate
-    of float32 without matrix units; `matrix_flops_per_s` has those of matrix units by precision.
+    Rates are in operations per second at the boost clock, or at the base clock of CPUs, dense, with 1 MAC = 2 FLOPs.
+    `vector_flops_per_s` is the rate of float32 without matrix units; `matrix_flops_per_s` has those of matrix units by
+    precision.
     """
 
     name: str
@@ -39,6 +40,9 @@ class Device:
     lowest_power_limit_w: float | None = None
     aliases: tuple[str, ...] = ()
     source: str = ""  # of the description: a data sheet, or a measurement
+    base_mhz: float | None = None
+    memory_mhz: float | None = None  # two transfers per clock
+    price_per_hour: float | None = None  # in the currency of the site
 
     def flops_per_s(self, precision: str) -> float:
         """Return the rate of matrix products; without a rate for `precision`, that of the next wider one."""

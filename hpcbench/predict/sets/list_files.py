@@ -8,7 +8,8 @@ from typing import Any
 
 import pandas as pd
 
-from hpcbench.predict.tables import lists
+from hpcbench.errors import UserError
+from hpcbench.predict.tables import lists as list_table
 from hpcbench.predict.tables import operators as table
 
 _ELEMENT = {"float32": 4, "float16": 2, "bfloat16": 2}
@@ -16,38 +17,51 @@ _FUNCTIONS = {"VECsoftmax": (table.SOFTMAX, "softmax"), "VECln": (table.LAYER_NO
 _TWO_INPUTS = ("add", "mul", "div", "pow")
 
 
+def lists(file: str, rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the lists of a file, in either format. Raise UserError if a row is not an operator of its format."""
+    convert = _kernel_row if "parameters" in rows else _neusight_row
+    found = []
+    for number, row in zip(rows.index, rows.to_dict("records"), strict=True):
+        try:
+            found.append(convert(row))
+        except (ValueError, KeyError, TypeError, SyntaxError) as error:
+            what = f"row {number} is not an operator: {row.get('op')} {row.get('shape', row.get('parameters'))}"
+            hint = "docs/reference/predictor-data.md lists the operators and their shapes"
+            raise UserError(what, where=file, hint=hint) from error
+    return _lists(found)
+
+
 def neusight_lists(rows: pd.DataFrame) -> pd.DataFrame:
     """Return the lists of `networks_operators.parquet`: shapes of NeuSight, in float32."""
-    return _lists(
-        [
-            {
-                "list_id": row["graph"],
-                "fused_node": row["fused_node"] if row["fused"] else "",
-                "calls": row["count"],
-                **_neusight(row["op"], ast.literal_eval(row["shape"]), row["phase"]),
-            }
-            for row in rows.to_dict("records")
-        ]
-    )
+    return lists("networks_operators", rows)
 
 
 def kernel_lists(rows: pd.DataFrame) -> pd.DataFrame:
     """Return the lists of `networks_operators_bf16.parquet`: kernels with their sizes as JSON, in bfloat16."""
-    return _lists(
-        [
-            {
-                "list_id": row["graph"],
-                "fused_node": "",
-                "calls": row["count"],
-                **_kernel(row["op"], json.loads(row["parameters"])),
-            }
-            for row in rows.to_dict("records")
-        ]
-    )
+    return lists("networks_operators_bf16", rows)
+
+
+def _neusight_row(row: dict[Any, Any]) -> dict[str, Any]:
+    fused = str(row["fused"]).lower() in ("true", "1", "1.0")
+    return {
+        "list_id": row["graph"],
+        "fused_node": row["fused_node"] if fused else "",
+        "calls": row["count"],
+        **_neusight(row["op"], ast.literal_eval(row["shape"]), row["phase"]),
+    }
+
+
+def _kernel_row(row: dict[Any, Any]) -> dict[str, Any]:
+    return {
+        "list_id": row["graph"],
+        "fused_node": "",
+        "calls": row["count"],
+        **_kernel(row["op"], json.loads(row["parameters"])),
+    }
 
 
 def _lists(found: list[dict[str, Any]]) -> pd.DataFrame:
-    completed = table.complete(pd.DataFrame(found, columns=list(lists.COLUMNS)))
+    completed = table.complete(pd.DataFrame(found, columns=list(list_table.COLUMNS)))
     origin = pd.DataFrame(found, columns=["list_id", "fused_node", "calls"])
     return pd.concat([origin, completed[list(table.WORK)]], axis=1)
 

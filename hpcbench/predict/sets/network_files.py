@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from hpcbench.predict.sets.operator_files import Getter, get_text
+from hpcbench.predict.sets.columns import Getter, get_flag, get_text
 from hpcbench.predict.tables import networks as table
 
 _MS, _MW = 1e-3, 1e-3
+_DTYPES = {"fp32": "float32", "fp16": "float16", "bf16": "bfloat16"}
 
 
 def networks(file: str, rows: pd.DataFrame) -> pd.DataFrame:
@@ -24,15 +25,15 @@ def networks(file: str, rows: pd.DataFrame) -> pd.DataFrame:
     found = pd.DataFrame(
         {
             "file": file,
-            "row": np.arange(len(rows)),
+            "row": rows.index,
             "device": text("device"),
             "library": text("torch", "framework"),
             "network": text("network"),
             "family": text("family"),
             "phase": text("phase").replace("", table.TRAINING if is_epoch else table.INFERENCE),
-            "dtype": text("dtype", "precision").replace("fp32", "float32"),
+            "dtype": text("dtype", "precision").replace(_DTYPES),
             "layout": text("layout"),
-            "execution": np.where(_flag(rows, "compiled"), table.COMPILED, table.EAGER),
+            "execution": np.where(get_flag(rows, "compiled"), table.COMPILED, table.EAGER),
             "optimizer": text("optimizer"),
             "data": text("dataset"),
             "list_id": text("graph"),
@@ -54,10 +55,6 @@ def networks(file: str, rows: pd.DataFrame) -> pd.DataFrame:
         }
     )
     return table.complete(found)
-
-
-def _flag(rows: pd.DataFrame, name: str) -> np.ndarray:
-    return rows[name].fillna(False).to_numpy(dtype=bool) if name in rows else np.zeros(len(rows), dtype=bool)
 
 
 def _first(*candidates: np.ndarray) -> np.ndarray:

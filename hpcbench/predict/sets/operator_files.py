@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from hpcbench.predict.sets.columns import Getter, get_text
 from hpcbench.predict.tables import operators as table
 
 _MS, _MJ = 1e-3, 1e-3
@@ -21,27 +22,27 @@ _TWO_INPUTS = ("add", "mul", "div", "pow")
 _WITH_SCALAR = {f"{name}u": name for name in _TWO_INPUTS}
 _POINTWISE = (*_TWO_INPUTS, *_WITH_SCALAR, "relu", "gelu", "tanh")
 _IN_A_STREAM = ("aiconfigurator",)  # sources that time replays of CUDA graphs
-_DTYPES = {"fp8": "float8", "fp8_block": "float8_block"}
+_DTYPES = {"fp8": "float8", "fp8_block": "float8_block", "fp16": "float16", "bf16": "bfloat16", "fp32": "float32"}
 
 
 def operators(file: str, rows: pd.DataFrame) -> pd.DataFrame:
     """Return the rows of a file as the table of operators, in the same order. Targets may be absent."""
-    op = rows["op"]
+    op = get_text(rows, "op")
     get = Getter(rows)
     found = pd.DataFrame(
         {
             "file": file,
-            "row": np.arange(len(rows)),
-            "device": rows["device"],
+            "row": rows.index,
+            "device": get_text(rows, "device"),
             "kind": op.map(_KINDS).where(~op.isin(_POINTWISE), table.POINTWISE).fillna(table.UNKNOWN),
             "function": op.replace(_WITH_SCALAR),
-            "dtype": rows["dtype"].replace(_DTYPES),
-            "library": rows.get("library"),
-            "kernel_name": rows.get("kernel_name"),
-            "timing": np.where(get_text(rows, "source").isin(_IN_A_STREAM), table.STREAM, table.CALL),
+            "dtype": get_text(rows, "dtype").replace(_DTYPES),
+            "library": get_text(rows, "library"),
+            "kernel_name": get_text(rows, "kernel_name"),
+            "timing": _timing(rows),
             "phase": "forward",
-            "flops": rows["flops"],
-            "bytes": rows["bytes"],
+            "flops": get("flops"),
+            "bytes": get("bytes"),
             "power_limit_w": get("power_limit_w"),
             "clock_mhz": get("clock_mhz"),
             "time_s": get("latency_ms") * _MS,
@@ -51,6 +52,13 @@ def operators(file: str, rows: pd.DataFrame) -> pd.DataFrame:
         }
     )
     return table.complete(found)
+
+
+def _timing(rows: pd.DataFrame) -> pd.Series:
+    """Return how each row was timed: the column `timing`, otherwise what the source does."""
+    of_source = np.where(get_text(rows, "source").isin(_IN_A_STREAM), table.STREAM, table.CALL)
+    given = get_text(rows, "timing")
+    return given.where(given.isin((table.CALL, table.STREAM)), of_source)
 
 
 def _sizes(op: pd.Series, get: Getter) -> dict[str, np.ndarray]:
@@ -76,20 +84,3 @@ def _sizes(op: pd.Series, get: Getter) -> dict[str, np.ndarray]:
         "kv_heads": get("kv_heads"),
         "head_dim": get("head_dim"),
     }
-
-
-class Getter:
-    """Columns of a frame as float64 arrays; NaN if a column is absent."""
-
-    def __init__(self, rows: pd.DataFrame) -> None:
-        self.rows = rows
-
-    def __call__(self, name: str) -> np.ndarray:
-        if name not in self.rows:
-            return np.full(len(self.rows), np.nan)
-        return self.rows[name].to_numpy(dtype="float64", na_value=np.nan)
-
-
-def get_text(rows: pd.DataFrame, name: str) -> pd.Series:
-    """Return a column of text; empty if it is absent."""
-    return rows[name].fillna("") if name in rows else pd.Series("", index=rows.index)

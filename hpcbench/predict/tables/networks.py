@@ -10,7 +10,7 @@ import pandas as pd
 INFERENCE, TRAINING = "inference", "training"
 EAGER, COMPILED = "eager", "compiled"
 
-# What runs. `list_id` names the operators of the network in the table of lists; empty if they are not known.
+# What runs. `list_id` names the operators of the network in the table of lists; empty if it is unknown.
 # `gmacs` and `mactivations` are for one item, in 10^9 MACs and 10^6 outputs of convolutions and linear layers.
 WORK = (
     *("network", "family", "phase", "dtype", "layout", "execution", "optimizer", "data", "list_id"),
@@ -31,6 +31,6 @@ _TEXT = (
 def complete(networks: pd.DataFrame) -> pd.DataFrame:
     """Return a table with all columns, in their order: missing text is empty, missing numbers are NaN."""
     found = networks.reindex(columns=list(COLUMNS))
-    text = {name: found[name].fillna("").astype("object") for name in _TEXT}
+    text = {name: found[name].astype("object").where(found[name].notna(), "") for name in _TEXT}
     numbers = {name: found[name].astype("float64") for name in COLUMNS if name not in (*_TEXT, "row")}
     return found.assign(**text, **numbers, row=found["row"].fillna(-1).astype("int64"))

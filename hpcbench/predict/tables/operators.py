@@ -48,5 +48,6 @@ def complete(operators: pd.DataFrame) -> pd.DataFrame:
     """Return a table with all columns, in their order: missing text is empty, missing numbers are NaN."""
     found = operators.reindex(columns=list(COLUMNS))
     numbers = {name: found[name].astype("float64") for name in _NUMBERS}
-    text = {name: found[name].fillna("").astype("object") for name in COLUMNS if name not in (*_NUMBERS, "row")}
+    named = [name for name in COLUMNS if name not in (*_NUMBERS, "row")]
+    text = {name: found[name].astype("object").where(found[name].notna(), "") for name in named}
     return found.assign(**text, **numbers, row=found["row"].fillna(-1).astype("int64"))

@@ -71,7 +71,7 @@ def test_init_replaces_the_schemas_of_another_version_and_nothing_else(invoke):
         file.parent.mkdir(parents=True)
         file.write_text("{}")
     said = invoke("init", env={"PATH": "/nowhere"}).stderr
-    assert f"wrote {schema.parent}/ (3 files)" in said
+    assert f"wrote {schema.parent}/ (4 files)" in said
     assert f"kept {own}" in said
     assert own.read_text() == "{}"
     assert schema.read_text() == invoke("schema", "site").stdout

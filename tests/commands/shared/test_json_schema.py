@@ -14,6 +14,8 @@ from pydantic import BaseModel, ValidationError
 
 from hpcbench.commands.shared.json_schema import KINDS, json_schema, schema_comment
 from hpcbench.config.container import Container
+from hpcbench.config.devices.description import Description, MatrixRates
+from hpcbench.config.devices.load import with_devices
 from hpcbench.config.experiment import Experiment, Measure, Tune, load_experiment
 from hpcbench.config.matrix.axes import Range
 from hpcbench.config.matrix.csv_group import CsvGroup, with_csv_files
@@ -32,7 +34,7 @@ from hpcbench.util.package_data import shipped
 from tests.config.conftest import START
 
 ROOT = Path(__file__).parents[3]
-FOLDERS = {"experiment": "experiments", "site": "sites", "recipe": "environments"}
+FOLDERS = {"experiment": "experiments", "site": "sites", "recipe": "environments", "device": "devices"}
 SHIPPED = [(kind, file) for kind, folder in FOLDERS.items() for file in (shipped("configs") / folder).glob("*.yaml")]
 CSV_FILES = Workspace(ROOT / "tests" / "fixtures" / "workspace")
 
@@ -45,12 +47,14 @@ CHECKS: dict[str, Callable[[Document], Any]] = {
     "experiment": _load_experiment,
     "site": load_site,
     "recipe": load_recipe,
+    "device": lambda document: with_devices([document]),
 }
 # The keys that a file must have, for the fragments in the docs.
 REQUIRED: dict[str, dict[str, Any]] = {
     "experiment": {"name": "study"},
     "site": {"name": "cluster", "scheduler": "slurm"},
     "recipe": {"description": "a", "python": ">=3.8", "imports": ["a"], "steps": [{"install": ["a"]}]},
+    "device": {},
 }
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 # Files named .yaml; those of CI services end in .yml.
@@ -195,9 +199,13 @@ def test_a_value_that_a_parameter_cannot_have_is_not_valid(text: str) -> None:
         ("recipe", "steps: [{install: [a], instal: [a]}]"),
         ("recipe", "steps: [{install: [a], compile: {needed: [g++]}}]"),
         ("recipe", "imports: torch"),
+        ("device", "devices: {}"),
+        ("device", "devices: {mine: {unit: 3}}"),
+        ("device", "devices: {mine: {units: 0}}"),
+        ("device", "devices: {mine: {matrix_tflops: {fp16: 3}}}"),
     ],
 )
-def test_what_the_check_of_a_site_or_recipe_refuses_is_not_valid(kind: str, text: str) -> None:
+def test_what_the_check_of_a_site_recipe_or_device_refuses_is_not_valid(kind: str, text: str) -> None:
     document = parse_yaml(text, "some.yaml")
     assert not _accepted(kind, document)
     assert not is_valid(kind, {**REQUIRED[kind], **document.data})
@@ -217,6 +225,7 @@ MODELS: list[tuple[str, type[BaseModel]]] = [
     ),
     *(("site", each) for each in (SlurmOptions, Environment, Container, Partition, Limits, Launcher, Cost, Carbon)),
     *(("recipe", each) for each in (Step, Compile)),
+    *(("device", each) for each in (Description, MatrixRates)),
 ]
 
 

@@ -46,6 +46,9 @@ def test_numpy_measures_one_cpu_two_and_so_on_to_all() -> None:
         assert peak.flops_per_s > 1e6
         assert peak.bytes_per_s is not None
         assert peak.bytes_per_s > 1e6
+    assert (machine.memory_bytes or 0) > 2**20
+    assert machine.cache_bytes == 2**16
+    assert machine.clock_mhz is None or machine.clock_mhz > 100
     assert finding.subject == "CPU peaks"
     assert finding.level in MEASURED
     assert finding.found.startswith("1 CPU ")

@@ -76,3 +76,15 @@ def test_this_machine_has_the_model_and_the_flags_of_its_proc_cpuinfo() -> None:
     words = set(lines[0].split(":")[1].split()) if lines else set()
     assert cpuinfo.computes_in("bfloat16") == bool(words & {"avx512_bf16", "amx_bf16", "bf16"})
     assert cpuinfo.computes_in("float16") == bool(words & {"avx512_fp16", "amx_fp16", "asimdhp"})
+
+
+def test_the_clock_is_the_maximum_or_that_of_a_virtual_machine(tmp_path: Path) -> None:
+    assert cpuinfo.clock_mhz(0, str(tmp_path)) is None
+    (tmp_path / "proc").mkdir()
+    (tmp_path / "proc" / "cpuinfo").write_text("processor\t: 0\ncpu MHz\t\t: 2596.136\n")
+    assert cpuinfo.clock_mhz(0, str(tmp_path)) == 2596.136
+    folder = tmp_path / "sys/devices/system/cpu/cpu3/cpufreq"
+    folder.mkdir(parents=True)
+    (folder / "cpuinfo_max_freq").write_text("3900000\n")
+    assert cpuinfo.clock_mhz(3, str(tmp_path)) == 3900
+    assert cpuinfo.clock_mhz(0, str(tmp_path)) == 2596.136

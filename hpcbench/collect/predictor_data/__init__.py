@@ -1,0 +1,1 @@
+"""Files of measurements that the predictor is fitted on and evaluated with."""

@@ -1,0 +1,38 @@
+"""Read one table of measurements: Parquet or CSV."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+
+import pandas as pd
+
+from hpcbench.errors import UserError
+from hpcbench.util.extras import install_hint
+
+SUFFIXES = (".parquet", ".csv")
+
+
+def read_table(path: Path) -> pd.DataFrame:
+    """Return the rows of a file, numbered from 0; all columns of CSV are text.
+
+    Raise UserError if it is not a table, or if pyarrow is missing.
+    """
+    if path.suffix == ".parquet" and importlib.util.find_spec("pyarrow") is None:
+        what = "Parquet requires pyarrow, which is not installed"
+        raise UserError(what, where=str(path), hint=f"{install_hint('predict')}\nor convert the file to CSV")
+    try:
+        table = pd.read_parquet(path) if path.suffix == ".parquet" else pd.read_csv(path, dtype=str)
+    except OSError as error:
+        if error.strerror is None:  # pyarrow raises OSError for contents, too
+            raise _unreadable(path, error) from error
+        raise
+    except (ValueError, UnicodeError) as error:  # parsers of pandas and pyarrow raise subclasses of ValueError
+        raise _unreadable(path, error) from error
+    return table.reset_index(drop=True)
+
+
+def _unreadable(path: Path, error: Exception) -> UserError:
+    kind = "Parquet" if path.suffix == ".parquet" else "CSV"
+    reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+    return UserError(f"not a {kind} file: {reason}", where=str(path), hint="write the file again, or remove it")

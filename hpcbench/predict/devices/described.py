@@ -1,0 +1,45 @@
+"""Devices from their descriptions, whose rates and sizes are in the units of data sheets."""
+
+from __future__ import annotations
+
+from hpcbench.config.devices.description import Description
+from hpcbench.config.devices.table import DeviceTable
+from hpcbench.predict.devices.device import Device
+
+_GIGA, _TERA, _MIB = 1e9, 1e12, 2**20
+
+
+def described(name: str, description: Description) -> Device:
+    """Return the device of a description, in SI units. `name` is its short name."""
+    return Device(
+        name=name,
+        vendor=description.vendor,
+        architecture=description.architecture,
+        year=description.year,
+        units=description.units,
+        boost_mhz=description.boost_mhz,
+        vector_flops_per_s=description.fp32_tflops * _TERA,
+        memory_bytes=description.memory_gb * _GIGA,
+        memory_bytes_per_s=description.memory_gb_per_s * _GIGA,
+        l2_bytes=description.l2_mb * _MIB,
+        board_power_w=description.board_power_w,
+        kind=description.kind,
+        matrix_flops_per_s={
+            precision: rate * _TERA for precision, rate in description.matrix_tflops if rate is not None
+        },
+        process_nm=description.process_nm,
+        idle_power_w=description.idle_power_w,
+        lowest_mhz=description.lowest_mhz,
+        lowest_power_limit_w=description.lowest_power_limit_w,
+        aliases=tuple(description.names),
+        source=description.source,
+        base_mhz=description.base_mhz,
+        memory_mhz=description.memory_mhz,
+        price_per_hour=description.price_per_hour,
+    )
+
+
+def devices(table: DeviceTable) -> dict[str, Device]:
+    """Return all devices of a table by each of their names."""
+    found = [described(name, table.descriptions[name]) for name in table]
+    return {name: device for device in found for name in device.names}

@@ -1,0 +1,1 @@
+"""Whole networks: listed operator by operator, or known by name."""

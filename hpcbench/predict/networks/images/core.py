@@ -1,0 +1,95 @@
+"""The time of image networks on one kind of device, without intervals: mixture, correction and offsets of devices."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from hpcbench.predict.devices.device import CPU, GPU
+from hpcbench.predict.networks.images.conditions import CONDITIONS
+from hpcbench.predict.networks.images.correction import Correction, fit_correction
+from hpcbench.predict.networks.images.mixture import Form, Mixture, fit_mixture, mixture_of, unfitted
+from hpcbench.predict.networks.images.prepared import Prepared, features
+from hpcbench.predict.networks.images.rooflines import COMPONENTS, HALF, IS_HOST
+from hpcbench.predict.tables.prediction import Floats
+
+# Factors without data: operators reach three quarters of the roofline, and a launch takes some microseconds.
+_PRIOR = np.where(IS_HOST, 2.0, 0.3)
+FORMS: Mapping[str, Form] = {
+    GPU: Form(IS_HOST, 1.5, _PRIOR, ridge=1e-3, drift=1e-3),
+    CPU: Form(IS_HOST, 1.0, _PRIOR, ridge=1e-2, drift=1e-3),
+}
+_SHRINKAGE = 20.0  # rows that pull the offset of a device to zero
+_RARE = 0.5  # power of the number of rows of a device by which they count: a device with few rows counts more
+
+
+@dataclass(frozen=True)
+class Core:
+    """Fitted factors of components, the correction, and offsets by device, phase and precision."""
+
+    kind: str
+    mixture: Mixture
+    correction: Correction
+    offsets: Mapping[str, float]
+
+    def log_times(self, rows: Prepared) -> tuple[Floats, Floats, Floats]:
+        """Return logarithms of times, the fraction of each component, and the features of the correction."""
+        total, fractions = self.mixture.parts(rows.seconds, rows.conditions, FORMS[self.kind])
+        found = features(rows, fractions)
+        offset = groups(rows.rows).map(self.offsets).fillna(0.0).to_numpy(dtype="float64")
+        return total + self.correction.of(found) + offset, fractions, found
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the core as a dict of JSON types."""
+        mixture, offsets = self.mixture.to_json(), dict(self.offsets)
+        return {"kind": self.kind, "mixture": mixture, "correction": self.correction.text, "offsets": offsets}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Core:
+        """Return the core that `to_json` described."""
+        return cls(data["kind"], mixture_of(data["mixture"]), Correction(data["correction"]), data["offsets"])
+
+
+def groups(rows: pd.DataFrame) -> pd.Series:
+    """Return the group of each row whose errors are alike: device, phase, and half or full precision."""
+    half = rows["dtype"].isin(HALF).map({True: "half", False: "full"})
+    return rows["device"] + "|" + rows["phase"] + "|" + half
+
+
+def prior_core(kind: str) -> Core:
+    """Return the core of a kind of device without measurements."""
+    return Core(kind, unfitted(FORMS[kind], len(CONDITIONS)), Correction(), {})
+
+
+def fit_core(kind: str, rows: Prepared, start: Mixture | None = None, iterations: int | None = None) -> Core:
+    """Return the core of rows with times. The search of factors begins at `start`."""
+    form = FORMS[kind] if iterations is None else replace(FORMS[kind], iterations=iterations)
+    weights = balanced(rows.rows["device"])
+    first = start or unfitted(form, rows.conditions.shape[1])
+    mixture = fit_mixture(rows.seconds, rows.conditions, rows.log_time, weights, form, first)
+    total, fractions = mixture.parts(rows.seconds, rows.conditions, form)
+    residual = rows.log_time - total
+    found = features(rows, fractions)
+    correction = fit_correction(found, residual, weights)
+    return Core(kind, mixture, correction, _offsets(rows.rows, residual - correction.of(found)))
+
+
+def balanced(device: pd.Series) -> Floats:
+    """Return the weight of each row, so that a device counts with a power of its number of rows."""
+    counts = device.map(device.value_counts()).to_numpy(dtype="float64")
+    return np.asarray(counts ** (_RARE - 1.0), dtype=np.float64)
+
+
+def _offsets(rows: pd.DataFrame, residual: Floats) -> dict[str, float]:
+    found = pd.Series(residual).groupby(groups(rows)).agg(["median", "size"])
+    shrunk = found["median"] * found["size"] / (found["size"] + _SHRINKAGE)
+    return {str(name): float(value) for name, value in shrunk.items()}
+
+
+def shares(fractions: Floats) -> pd.DataFrame:
+    """Return the fraction of each component as a table, one column per component."""
+    return pd.DataFrame(fractions, columns=list(COMPONENTS))

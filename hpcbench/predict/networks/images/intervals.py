@@ -1,0 +1,134 @@
+"""Intervals of the time of image networks: errors for families, and for devices, that a fit did not see."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from hpcbench.predict.calibration.intervals import ALL, Calibration, calibrated
+from hpcbench.predict.networks.images.core import Core, fit_core
+from hpcbench.predict.networks.images.correction import Correction, fit_correction
+from hpcbench.predict.networks.images.prepared import Prepared
+from hpcbench.predict.tables.prediction import Floats
+
+_FOLDS = 5
+_MOST_ROWS = 2500  # of a calibration fold
+_ITERATIONS = 60  # from the factors of all rows
+_LEAST_SPREAD = 0.03  # of the logarithm
+_PRIOR = Calibration(0, 0.8, {ALL: 1.0})  # without measurements: a factor of 2.2, and more if a fit expects it
+_SINGLE_DEVICE = 0.3  # half the interval of the effect of a device, if only one was measured
+
+
+@dataclass(frozen=True)
+class Intervals:
+    """Calibrations for groups with measurements and without, and the logarithm of the spread."""
+
+    seen: Calibration
+    unseen: Calibration
+    spread: Correction
+    level: float  # logarithm of the spread, to which the trees add
+
+    def of(self, rows: Prepared, features: Floats, seen: NDArray[np.bool_]) -> tuple[Floats, Floats]:
+        """Return the spread of each row, and half the width of its interval, as differences of logarithms.
+
+        A device without measurements has at least the interval of one with them: its network can be new, too.
+        """
+        spread = np.maximum(np.exp(self.level + self.spread.of(features)), _LEAST_SPREAD)
+        group = rows.rows["phase"]
+        known = self.seen.half_width(group, spread)
+        return spread, np.where(seen, known, np.maximum(known, self.unseen.half_width(group, spread)))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the intervals as a dict of JSON types."""
+        calibrations = {"seen": _plain(self.seen), "unseen": _plain(self.unseen)}
+        return {**calibrations, "spread": self.spread.text, "level": self.level}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Intervals:
+        """Return the intervals that `to_json` described."""
+        seen, unseen = Calibration(**data["seen"]), Calibration(**data["unseen"])
+        return cls(seen, unseen, Correction(data["spread"]), data["level"])
+
+
+def prior_intervals() -> Intervals:
+    """Return the intervals of a kind of device without measurements."""
+    return Intervals(_PRIOR, _PRIOR, Correction(), float(np.log(0.3)))
+
+
+def fit_intervals(rows: Prepared, core: Core) -> Intervals:
+    """Return intervals from predictions that leave out families of networks, or devices.
+
+    The spread is fitted on the errors for families. A device with most of the rows cannot be left out; with one device,
+    its effect has a prior.
+    """
+    errors, features = _errors(rows, core, list(_by_family(rows.rows)))
+    magnitude = np.log(np.abs(errors["error"].to_numpy()) + _LEAST_SPREAD)
+    level = float(np.median(magnitude))
+    spread = fit_correction(features, magnitude - level, np.ones(len(magnitude)))
+    draft = Intervals(_PRIOR, _PRIOR, spread, level)
+    seen = calibrated(_with_spread(errors, draft, features), shared=False)
+    left_out = list(_by_device(rows.rows))
+    if not left_out:
+        return Intervals(seen, Calibration(1, _SINGLE_DEVICE, seen.quantiles), spread, level)
+    of_devices, features = _errors(rows, core, left_out)
+    unseen = calibrated(_with_spread(of_devices.assign(cluster=of_devices["device"]), draft, features))
+    return Intervals(seen, unseen, spread, level)
+
+
+def _with_spread(errors: pd.DataFrame, draft: Intervals, features: Floats) -> pd.DataFrame:
+    return errors.assign(spread=np.maximum(np.exp(draft.level + draft.spread.of(features)), _LEAST_SPREAD))
+
+
+def _errors(rows: Prepared, core: Core, tests: list[NDArray[np.bool_]]) -> tuple[pd.DataFrame, Floats]:
+    """Return the errors of rows that fits without them predict, and their features in those fits."""
+    tables, features = [], []
+    for test in tests:
+        train = rows.select(_sampled(~test))
+        fitted = fit_core(core.kind, train, core.mixture, _ITERATIONS)
+        asked = rows.select(test)
+        log_time, _, found = fitted.log_times(asked)
+        tables.append(
+            pd.DataFrame(
+                {
+                    "error": asked.log_time - log_time,
+                    "group": asked.rows["phase"],
+                    "cluster": asked.rows["network"],
+                    "device": asked.rows["device"],
+                }
+            )
+        )
+        features.append(found)
+    return pd.concat(tables, ignore_index=True), np.concatenate(features)
+
+
+def _sampled(mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Return at most _MOST_ROWS of the rows of a mask, evenly."""
+    places = np.flatnonzero(mask)
+    chosen = places[np.unique(np.linspace(0, len(places) - 1, min(len(places), _MOST_ROWS)).astype(int))]
+    found = np.zeros(len(mask), dtype=bool)
+    found[chosen] = True
+    return found
+
+
+def _by_family(rows: pd.DataFrame) -> Iterator[NDArray[np.bool_]]:
+    """Yield the rows of each fold of families; a network without a family is its own."""
+    family = rows["family"].where(rows["family"] != "", rows["network"].str.extract(r"^([a-z]+)", expand=False))
+    codes = pd.Series(pd.factorize(family, sort=True)[0])
+    for fold in range(min(_FOLDS, codes.nunique())):
+        yield (codes % _FOLDS == fold).to_numpy()
+
+
+def _by_device(rows: pd.DataFrame) -> Iterator[NDArray[np.bool_]]:
+    """Yield the rows of each device that has less than half of them."""
+    for device, count in rows["device"].value_counts().items():
+        if 2 * count < len(rows):
+            yield (rows["device"] == device).to_numpy()
+
+
+def _plain(calibration: Calibration) -> dict[str, Any]:
+    return {**asdict(calibration), "quantiles": dict(calibration.quantiles)}

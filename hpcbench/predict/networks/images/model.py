@@ -1,0 +1,107 @@
+"""The time of image networks that are known by name, on devices with or without measurements."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from hpcbench.predict.devices.device import CPU, GPU, Device
+from hpcbench.predict.networks.catalog.catalog import Catalog, shipped_catalog
+from hpcbench.predict.networks.images.core import Core, fit_core, groups, prior_core, shares
+from hpcbench.predict.networks.images.intervals import Intervals, fit_intervals, prior_intervals
+from hpcbench.predict.networks.images.prepared import Prepared, prepare
+from hpcbench.predict.tables.prediction import Estimate, Floats
+from hpcbench.predict.tables.prediction import table as prediction_table
+
+_FEWEST = 30  # rows of a kind of device for a fit
+
+
+@dataclass(frozen=True)
+class ImageNetworks:
+    """Fitted cores and intervals by kind of device, and the number of measured rows by group of `core.groups`."""
+
+    cores: Mapping[str, Core]
+    intervals: Mapping[str, Intervals]
+    rows: Mapping[str, int]
+    catalog: Catalog
+
+    def estimate(self, networks: pd.DataFrame, devices: Mapping[str, Device]) -> Estimate:
+        """Return the seconds of one step of each row of a table of networks, on the device that it names."""
+        return self._estimated(networks, devices)[0]
+
+    def predict(self, networks: pd.DataFrame, devices: Mapping[str, Device]) -> pd.DataFrame:
+        """Return the predictions of `estimate` with their intervals and their basis, as `prediction.COLUMNS`."""
+        found, half = self._estimated(networks, devices)
+        rows = groups(networks).map(self.rows).fillna(0).to_numpy(dtype="int64")
+        measured = {name.split("|")[0] for name in self.rows}
+        basis = np.where(rows > 0, rows, sum(self.rows.values()))
+        table = prediction_table(found.log_value, half, found.reason)
+        return table.assign(basis_rows=basis, basis_devices=len(measured), distance=np.nan)
+
+    def shares(self, networks: pd.DataFrame, devices: Mapping[str, Device]) -> pd.DataFrame:
+        """Return the fraction of the predicted time by component of `rooflines.COMPONENTS`; NaN for refused rows."""
+        asked, reason = prepare(networks, self.catalog, devices)
+        found = shares(np.full((len(networks), asked.seconds.shape[1]), np.nan))
+        places = np.flatnonzero(reason == "")
+        for kind, core in self.cores.items():
+            mask = asked.kind == kind
+            found.iloc[places[mask]] = core.log_times(asked.select(mask))[1]
+        return found
+
+    def _estimated(self, networks: pd.DataFrame, devices: Mapping[str, Device]) -> tuple[Estimate, Floats]:
+        asked, reason = prepare(networks, self.catalog, devices)
+        log_value, spread, half = (np.full(len(networks), np.nan) for _ in range(3))
+        places = np.flatnonzero(reason == "")
+        for kind, core in self.cores.items():
+            mask = asked.kind == kind
+            if mask.any():
+                rows = asked.select(mask)
+                log_value[places[mask]], _, found = core.log_times(rows)
+                spread[places[mask]], half[places[mask]] = self.intervals[kind].of(rows, found, self._seen(rows))
+        return Estimate(log_value, spread, reason), half
+
+    def _seen(self, rows: Prepared) -> NDArray[np.bool_]:
+        return groups(rows.rows).isin(list(self.rows)).to_numpy()
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the model as a dict of JSON types, without the catalog."""
+        return {
+            "cores": {kind: core.to_json() for kind, core in self.cores.items()},
+            "intervals": {kind: each.to_json() for kind, each in self.intervals.items()},
+            "rows": dict(self.rows),
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any], catalog: Catalog | None = None) -> ImageNetworks:
+        """Return the model that `to_json` described, with the shipped catalog unless another is given."""
+        return cls(
+            {kind: Core.from_json(core) for kind, core in data["cores"].items()},
+            {kind: Intervals.from_json(each) for kind, each in data["intervals"].items()},
+            data["rows"],
+            catalog or shipped_catalog(),
+        )
+
+
+def fit(
+    networks: pd.DataFrame, catalog: Catalog, devices: Mapping[str, Device], calibrate: bool = True
+) -> ImageNetworks:
+    """Return the model of a table of networks with times in seconds per step.
+
+    Rows that cannot be used do not count. A kind of device with too few rows has the prior, with wide intervals.
+    Without `calibrate`, all intervals are those of the prior.
+    """
+    timed = networks[networks["time_s"] > 0]
+    usable, _ = prepare(timed, catalog, devices)
+    cores, intervals = {}, {}
+    for kind in (GPU, CPU):
+        rows = usable.select(usable.kind == kind)
+        enough = len(rows.rows) >= _FEWEST
+        cores[kind] = fit_core(kind, rows) if enough else prior_core(kind)
+        intervals[kind] = fit_intervals(rows, cores[kind]) if enough and calibrate else prior_intervals()
+    counts = groups(usable.rows).value_counts()
+    return ImageNetworks(cores, intervals, {str(name): int(count) for name, count in counts.items()}, catalog)

@@ -1,0 +1,115 @@
+"""Seconds that the operators of image networks take by the roofline of a device, summed by component.
+
+The components are the arithmetic of each kind with products, the traffic of activations of each kind, the traffic of
+weights, that of the scores of attention, operators on weights alone, launches, and a constant per step.
+S. Williams et al., "Roofline", CACM 52 (2009).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from hpcbench.predict.devices.device import CPU, FLOAT16, FLOAT32, TF32, Device
+from hpcbench.predict.networks.images.versions import FUSED_ATTENTION, versions
+from hpcbench.predict.networks.images.workload import KINDS, OTHERS, PRODUCTS, WITH_WEIGHTS, Workload
+from hpcbench.predict.tables.prediction import Floats
+
+Mask = NDArray[np.bool_]
+HALF = ("amp", "float16", "bfloat16")
+_DENSE = ("conv1x1", "conv", "linear", "bmm", "attention")  # kinds that matrix units compute
+_LAUNCHES = {
+    "dense": ("conv1x1", "conv"),
+    "grouped": ("grouped", "depthwise"),
+    "linear": ("linear", "bmm", "attention"),
+    "other": OTHERS,
+}
+_LARGE = ("conv1x1", "conv", "linear")  # kinds whose weights can exceed the last cache
+_TILE, _DEPTH_TILE = 64, 32  # rows, columns and depth of a product that kernels compute at once
+_NARROW = 16  # channels of a group
+_LAUNCH_S, _STEP_S = 1e-6, 1e-4
+COMPONENTS = (
+    *(f"arithmetic {kind}" for kind in PRODUCTS),
+    *(f"traffic {kind}" for kind in KINDS),
+    *(f"weights {kind}" for kind in WITH_WEIGHTS),
+    *(f"large weights {kind}" for kind in _LARGE),
+    *("narrow groups", "scores", "per step", "step"),
+    *(f"launches {group}" for group in _LAUNCHES),
+)
+IS_HOST = np.array([name.startswith("launches") for name in COMPONENTS])
+
+
+def rooflines(work: Workload, networks: pd.DataFrame, devices: Mapping[str, Device]) -> Floats:
+    """Return the seconds of each component, one row per network; zeros for networks without operators."""
+    place = work.operators["place"].to_numpy()
+    calls = work.operators["calls"].to_numpy()
+    found = {
+        name: np.bincount(place[mask], (seconds * calls)[mask], minlength=len(networks))
+        for name, seconds, mask in _parts(work.operators, rates(networks, devices))
+    }
+    found["step"] = np.full(len(networks), _STEP_S)
+    return np.column_stack([found[name] for name in COMPONENTS])
+
+
+def _parts(operators: pd.DataFrame, rate: pd.DataFrame) -> Iterator[tuple[str, Floats, Mask]]:
+    """Yield each component with the seconds of one call of each operator, and which operators have it."""
+    kind, place = operators["kind"].to_numpy(), operators["place"].to_numpy()
+    get = {name: operators[name].to_numpy() for name in operators.columns if name not in ("kind", "place")}
+    of = {name: rate[name].to_numpy()[place] for name in rate}
+    per_image = get["per_image"] == 1
+    dense = np.isin(kind, _DENSE)
+    arithmetic = 2 * get["macs"] / np.where(dense, of["matrix"], of["vector"]) / np.where(dense, _fill(get), 1.0)
+    traffic, weights = (get[name] * of["bytes"] / of["bandwidth"] for name in ("elements", "weights"))
+    size = get["weights"] * of["bytes"]
+    yield from ((f"arithmetic {name}", arithmetic, (kind == name) & per_image) for name in PRODUCTS)
+    yield from ((f"traffic {name}", traffic, (kind == name) & per_image) for name in KINDS)
+    yield from ((f"weights {name}", weights, (kind == name) & per_image) for name in WITH_WEIGHTS)
+    large = weights * size / (size + of["cache"])
+    yield from ((f"large weights {name}", large, (kind == name) & per_image) for name in _LARGE)
+    yield "narrow groups", arithmetic, (kind == "grouped") & (get["columns"] <= _NARROW) & per_image
+    scores = get["groups"] * get["rows"] * get["columns"] * of["bytes"] / of["bandwidth"]
+    yield "scores", scores, (kind == "attention") & (of["version"] < FUSED_ATTENTION)
+    yield "per step", arithmetic + traffic, ~per_image
+    launch = np.full(len(place), _LAUNCH_S)
+    yield from ((f"launches {name}", launch, np.isin(kind, kinds)) for name, kinds in _LAUNCHES.items())
+
+
+def rates(networks: pd.DataFrame, devices: Mapping[str, Device]) -> pd.DataFrame:
+    """Return what the device of each row reaches by its description, at the precision of the row.
+
+    The columns are rates of products in matrix units and in vector units, bandwidth and last cache in SI units, the
+    bytes of an element, the version of the library, and whether matrix units have the precision (`has_matrix`). A
+    device without units for float16 computes in float32: libraries convert, so that half precision moves as many bytes.
+    """
+    found = [devices[name] for name in networks["device"]]
+    half = networks["dtype"].isin(HALF).to_numpy()
+    precisions = [
+        FLOAT16 if is_half else FLOAT32 if device.kind == CPU else TF32
+        for device, is_half in zip(found, half, strict=True)
+    ]
+    pairs = list(zip(found, precisions, strict=True))
+    has_half = np.array([device.has_matrix_units(FLOAT16) for device in found], dtype=bool)
+    return pd.DataFrame(
+        {
+            "matrix": [device.flops_per_s(name) for device, name in pairs],
+            "vector": [device.vector_flops_per_s for device in found],
+            "bandwidth": [device.memory_bytes_per_s for device in found],
+            "cache": [device.l2_bytes for device in found],
+            "bytes": np.where(half & has_half, 2.0, 4.0),
+            "version": versions(networks["library"]),
+            "has_matrix": [device.has_matrix_units(name) for device, name in pairs],
+            "is_half": half,
+        }
+    )
+
+
+def _fill(get: Mapping[str, Floats]) -> Floats:
+    """Return the fraction of the tiles that a product fills."""
+    fraction = np.ones(len(get["rows"]))
+    for name, tile in (("rows", _TILE), ("columns", _TILE), ("depth", _DEPTH_TILE)):
+        length = np.maximum(get[name], 1.0)
+        fraction *= length / (np.ceil(length / tile) * tile)
+    return fraction

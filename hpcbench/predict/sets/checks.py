@@ -1,0 +1,65 @@
+"""Check the columns of a file before its rows are converted."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from hpcbench.errors import UserError, closest
+from hpcbench.predict.sets.formats import NUMBERS, OPERATORS, SHAPES, Format
+from hpcbench.util.text import in_list
+
+
+def checked(file: str, rows: pd.DataFrame, format_: Format) -> pd.DataFrame:
+    """Return the rows of a file with its columns of numbers as float64.
+
+    Raise UserError if the file has no rows, if a required column is missing, or if a column of numbers has text.
+    """
+    if rows.empty:
+        raise UserError("no rows", where=file, hint="write at least one row, or remove the file")
+    missing = [name for name in _required(rows, format_) if name not in rows]
+    if missing:
+        raise UserError(f"missing column {_quoted(missing)}", where=file, hint=_hint(missing, rows))
+    return rows.assign(**{name: _numbers(file, rows[name]) for name in rows.columns if name in NUMBERS})
+
+
+def check_targets(file: str, rows: pd.DataFrame, format_: Format) -> None:
+    """Raise UserError if a file to train on has no column of a target."""
+    names = [target.column for target in format_.targets]
+    if names and not any(name in rows for name in names):
+        what = f"no measurements: none of the columns {_quoted(names)}"
+        raise UserError(what, where=file, hint=_hint(names, rows))
+
+
+def _required(rows: pd.DataFrame, format_: Format) -> list[str]:
+    """Return the required columns; of alternatives, the one that exists, otherwise the first."""
+    names = [each if isinstance(each, str) else next(iter(_of(each, rows)), each[0]) for each in format_.required]
+    if format_.rows == OPERATORS and "op" in rows:
+        shapes = [name for op in rows["op"].dropna().unique() for name in SHAPES.get(op, ())]
+        names += [name for name in dict.fromkeys(shapes) if name not in names]
+    return names
+
+
+def _of(alternatives: tuple[str, ...], rows: pd.DataFrame) -> list[str]:
+    return [name for name in alternatives if name in rows]
+
+
+def _numbers(file: str, column: pd.Series) -> np.ndarray:
+    found = pd.to_numeric(column, errors="coerce")
+    wrong = found.isna() & column.notna()
+    if wrong.any():
+        row = int(np.argmax(wrong.to_numpy()))
+        what = f"column '{column.name}' has text in row {row}: '{str(column.iloc[row])[:40]}'"
+        raise UserError(what, where=file, hint="numbers have no unit and no thousands separator; null is empty")
+    return found.to_numpy(dtype="float64", na_value=np.nan)
+
+
+def _quoted(names: list[str]) -> str:
+    return in_list([f"'{name}'" for name in names])
+
+
+def _hint(missing: list[str], rows: pd.DataFrame) -> str:
+    """Return the columns of the file that may be meant, and the page with the formats."""
+    meant = [closest(name, map(str, rows.columns)) for name in missing]
+    lines = [f"{name}: {hint}" for name, hint in zip(missing, meant, strict=True) if hint]
+    return "\n".join([*lines, "docs/reference/predictor-data.md lists the columns and units"])

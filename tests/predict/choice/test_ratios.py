@@ -1,0 +1,47 @@
+"""The interval of the ratio of two predictions."""
+
+from __future__ import annotations
+
+import math
+
+import pandas as pd
+import pytest
+
+from hpcbench.predict.choice.ratios import Candidate, RatioErrors, ratio, ratio_errors
+
+
+def _errors(values: dict[str, dict[str, float]]) -> pd.DataFrame:
+    rows = [(device, item, error) for device, items in values.items() for item, error in items.items()]
+    return pd.DataFrame(rows, columns=["cluster", "item", "error"])
+
+
+def test_an_error_that_devices_share_cancels() -> None:
+    found = ratio_errors(_errors({"a": {"x": 0.4, "y": 0.1}, "b": {"x": 0.4, "y": 0.1}, "c": {"x": 0.4, "y": 0.1}}))
+    assert found == RatioErrors(3, 3, 0.0)
+
+
+def test_the_half_width_is_of_students_t_with_the_degrees_of_freedom_of_the_devices() -> None:
+    found = ratio_errors(_errors({"a": {"x": 0.0}, "b": {"x": 0.1}, "c": {"x": 0.2}}))
+    assert found is not None
+    # differences 0.1, 0.2, 0.1: root mean square sqrt(0.02); t of 0.95 with 2 degrees of freedom is 2.92
+    assert found.half_width == pytest.approx(math.sqrt(0.02) * 2.91999, rel=1e-4)
+
+
+def test_devices_without_a_common_item_are_no_pair() -> None:
+    assert ratio_errors(_errors({"a": {"x": 0.1}, "b": {"y": 0.1}})) is None
+    assert ratio_errors(_errors({"a": {"x": 0.1}})) is None
+
+
+def test_a_ratio_takes_the_narrower_of_both_intervals() -> None:
+    one, other = Candidate("a", math.log(2.0), 0.3), Candidate("b", math.log(4.0), 0.4)
+    alone = ratio(one, other, None)
+    assert (alone.value, alone.low) == pytest.approx((0.5, 0.5 * math.exp(-0.5)))
+    assert not alone.is_below_one or alone.high < 1
+    paired = ratio(one, other, RatioErrors(3, 3, 0.1))
+    assert paired.high == pytest.approx(0.5 * math.exp(0.1))
+    assert ratio(one, other, RatioErrors(3, 3, 2.0)) == alone
+
+
+def test_a_label_names_the_state() -> None:
+    assert Candidate("a", 0.0, 0.1).label == "a"
+    assert Candidate("a", 0.0, 0.1, "960 MHz").label == "a at 960 MHz"

@@ -1,0 +1,33 @@
+"""A device has the values of its description, in SI units."""
+
+from __future__ import annotations
+
+import pytest
+
+from hpcbench.config.devices.load import load_devices
+from hpcbench.predict.devices.described import described, devices
+from hpcbench.predict.devices.device import BFLOAT16, CPU, FLOAT8, FLOAT32, TF32
+
+
+def test_a_gpu_in_si_units() -> None:
+    device = described("a100-pcie-40", load_devices().find("a100-pcie-40"))
+    assert device.vector_flops_per_s == pytest.approx(19.5e12)
+    assert (device.flops_per_s(TF32), device.flops_per_s(BFLOAT16)) == (156e12, 312e12)
+    assert device.flops_per_s(FLOAT8) == 312e12, "without a rate, that of the next wider precision"
+    assert (device.memory_bytes, device.memory_bytes_per_s, device.l2_bytes) == (40e9, 1555e9, 40 * 2**20)
+    assert (device.boost_mhz, device.base_mhz, device.lowest_mhz, device.memory_mhz) == (1410, 765, 210, 1215)
+    assert (device.board_power_w, device.lowest_power_limit_w, device.idle_power_w) == (250, 150, None)
+    assert device.names == ("a100-pcie-40", "NVIDIA A100-PCIE-40GB")
+    assert "https://" in device.source
+
+
+def test_a_cpu_without_matrix_units_computes_float32_at_its_vector_rate() -> None:
+    device = described("xeon-gold-6248", load_devices().find("xeon-gold-6248"))
+    assert device.kind == CPU
+    assert device.flops_per_s(FLOAT32) == device.flops_per_s(BFLOAT16) == pytest.approx(3.2e12)
+
+
+def test_all_devices_are_found_by_all_of_their_names() -> None:
+    found = devices(load_devices())
+    assert found["Tesla T4"] is found["t4"]
+    assert {device.name for device in found.values()} == set(load_devices())

@@ -1,0 +1,100 @@
+"""Image networks: a fit on synthetic times, refusals, intervals and JSON."""
+
+from __future__ import annotations
+
+import json
+from types import MappingProxyType
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from hpcbench.predict.devices.device import FLOAT16, Device
+from hpcbench.predict.networks.catalog.catalog import Catalog, catalog_of
+from hpcbench.predict.networks.images.model import ImageNetworks, fit
+from hpcbench.predict.networks.images.prepared import prepare
+from hpcbench.predict.tables.networks import complete
+from tests.predict.networks.small_catalog import CONTENT
+
+SMALL = catalog_of(CONTENT)
+NAMES = ("one", "two", "three", "new")
+
+
+def _device(name: str, scale: float) -> Device:
+    return Device(
+        *(name, "v", "", 2020, 80, 1500.0, scale * 1e13, 1e10, scale * 1e12, 4e6, 250.0),
+        matrix_flops_per_s=MappingProxyType({FLOAT16: scale * 1e14}),
+    )
+
+
+DEVICES = {name: _device(name, scale) for name, scale in zip(NAMES, (1.0, 2.0, 0.5, 1.5), strict=True)}
+
+
+@pytest.fixture(scope="module")
+def rows() -> pd.DataFrame:
+    """Return times that are twice the sum of the components, with an error of 5 percent."""
+    grid = pd.MultiIndex.from_product(
+        [NAMES[:3], ["net", "wide"], ["float16", "float32"], [8, 32, 128, 512], [32, 64]],
+        names=["device", "network", "dtype", "batch_size", "image_size"],
+    ).to_frame(index=False)
+    table = complete(grid.assign(phase="inference", unit="step", time_s=1.0))
+    prepared, _ = prepare(table, SMALL, DEVICES)
+    noise = np.random.default_rng(0).normal(0.0, 0.05, len(table))
+    return table.assign(time_s=2 * prepared.seconds.sum(axis=1) * np.exp(noise))
+
+
+@pytest.fixture(scope="module")
+def model(rows: pd.DataFrame) -> ImageNetworks:
+    return fit(rows, SMALL, DEVICES)
+
+
+def _errors(model: ImageNetworks, rows: pd.DataFrame) -> np.ndarray:
+    return model.predict(rows, DEVICES)["predicted"].to_numpy() / rows["time_s"].to_numpy() - 1
+
+
+def test_a_measured_device_is_predicted_within_its_noise(model: ImageNetworks, rows: pd.DataFrame) -> None:
+    assert np.abs(_errors(model, rows)).mean() < 0.07
+
+
+def test_an_unseen_device_is_scaled_by_its_description(model: ImageNetworks, rows: pd.DataFrame) -> None:
+    of_one = rows[rows["device"] == "one"]
+    seen = model.predict(of_one, DEVICES)
+    unseen = model.predict(of_one.assign(device="new"), DEVICES)
+    large = (of_one["batch_size"] == 512).to_numpy()
+    assert (unseen["predicted"] < seen["predicted"])[large].all()
+    assert (np.log(unseen["upper"] / unseen["lower"]) > 0.999 * np.log(seen["upper"] / seen["lower"])).all()
+
+
+def test_intervals_hold_the_measured_times(model: ImageNetworks, rows: pd.DataFrame) -> None:
+    found = model.predict(rows, DEVICES)
+    assert rows["time_s"].between(found["lower"], found["upper"]).mean() > 0.85
+
+
+def test_refusals_have_reasons(model: ImageNetworks, rows: pd.DataFrame) -> None:
+    asked = rows.head(4).assign(
+        device=["nowhere", "one", "one", "one"],
+        dtype=["float16", "int3", "float16", "float16"],
+        network=["net", "net", "absent", "net"],
+        unit=["step", "step", "step", "epoch"],
+    )
+    found = model.predict(asked, DEVICES)
+    assert found["predicted"].isna().all()
+    for reason, words in zip(found["reason"], ("no description", "int3", "catalog", "epoch"), strict=True):
+        assert words in reason
+
+
+def test_json_keeps_the_predictions(model: ImageNetworks, rows: pd.DataFrame) -> None:
+    read = ImageNetworks.from_json(json.loads(json.dumps(model.to_json())), SMALL)
+    pd.testing.assert_frame_equal(read.predict(rows, DEVICES), model.predict(rows, DEVICES))
+
+
+def test_shares_of_components_sum_to_one(model: ImageNetworks, rows: pd.DataFrame) -> None:
+    assert model.shares(rows, DEVICES).sum(axis=1).to_numpy() == pytest.approx(np.ones(len(rows)))
+
+
+def test_without_measurements_the_roofline_predicts_with_wide_intervals(rows: pd.DataFrame) -> None:
+    catalog: Catalog = SMALL
+    model = fit(rows.head(0), catalog, DEVICES)
+    found = model.predict(rows, DEVICES)
+    assert (found["upper"] / found["lower"] > 4).all()
+    assert rows["time_s"].between(found["lower"], found["upper"]).mean() > 0.5

@@ -1,0 +1,71 @@
+"""Seconds of components by the roofline of a device."""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+
+import pandas as pd
+import pytest
+
+from hpcbench.predict.devices.device import FLOAT16, TF32, Device
+from hpcbench.predict.networks.catalog.catalog import catalog_of
+from hpcbench.predict.networks.images.rooflines import COMPONENTS, rooflines
+from hpcbench.predict.networks.images.workload import workload
+from hpcbench.predict.tables.networks import complete
+from tests.predict.networks.small_catalog import CONTENT
+
+MATRIX, VECTOR, BANDWIDTH = 1e14, 1e13, 1e12
+
+
+def _device(**changes: object) -> Device:
+    given: dict[str, object] = {
+        "name": "a",
+        "vendor": "v",
+        "architecture": "",
+        "year": 2020,
+        "units": 80,
+        "boost_mhz": 1500.0,
+        "vector_flops_per_s": VECTOR,
+        "memory_bytes": 1e10,
+        "memory_bytes_per_s": BANDWIDTH,
+        "l2_bytes": 4e6,
+        "board_power_w": 250.0,
+        "matrix_flops_per_s": MappingProxyType({FLOAT16: MATRIX, TF32: MATRIX / 2}),
+    }
+    return Device(**{**given, **changes})  # type: ignore[arg-type]
+
+
+def _seconds(device: Device, **row: object) -> pd.Series:
+    rows = complete(pd.DataFrame([{"network": "net", "mparams": 3.0, "batch_size": 64, "device": "a", **row}]))
+    work = workload(rows, catalog_of(CONTENT))
+    return pd.Series(rooflines(work, rows, {"a": device})[0], index=list(COMPONENTS))
+
+
+def test_a_convolution_in_matrix_units() -> None:
+    found = _seconds(_device(), dtype="amp")
+    fill = (8 / 64) * (27 / 32)  # 8 of 64 columns and 27 of 32 elements of depth; 6,400 rows fill 100 tiles
+    assert found["arithmetic conv"] == pytest.approx(2 * 64 * 100 * 8 * 27 / MATRIX / fill)
+    assert found["traffic conv"] == pytest.approx(64 * 1100 * 2 / BANDWIDTH)
+    assert found["weights conv"] == pytest.approx(8 * 27 * 2 / BANDWIDTH)
+
+
+def test_float32_takes_tf32_and_twice_the_bytes() -> None:
+    half, full = _seconds(_device(), dtype="float16"), _seconds(_device(), dtype="float32")
+    assert full["arithmetic conv"] == pytest.approx(2 * half["arithmetic conv"])
+    assert full["traffic conv"] == pytest.approx(2 * half["traffic conv"])
+
+
+def test_half_precision_without_matrix_units_costs_as_much_as_float32() -> None:
+    old = _device(matrix_flops_per_s=MappingProxyType({}))
+    assert _seconds(old, dtype="float16").to_list() == pytest.approx(_seconds(old, dtype="float32").to_list())
+
+
+def test_scores_move_only_without_fused_attention() -> None:
+    old, new = (_seconds(_device(), dtype="amp", library=release)["scores"] for release in ("1.13", "2.4.0"))
+    assert old == pytest.approx(2 * 64 * 4 * 50 * 50 * 2 / BANDWIDTH)
+    assert new == 0
+
+
+def test_launches_do_not_grow_with_the_batch() -> None:
+    few, many = _seconds(_device(), batch_size=1), _seconds(_device(), batch_size=64)
+    assert few["launches linear"] == many["launches linear"] == pytest.approx(3e-6)

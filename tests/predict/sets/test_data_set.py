@@ -1,0 +1,173 @@
+"""Files in the documented formats become tables; bad files are refused; bad rows are left out and counted."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from hpcbench.errors import UserError
+from hpcbench.predict.sets.data_set import DataSet, merged, rows_to_predict, rows_to_train_on
+from hpcbench.predict.sets.formats import format_of
+from hpcbench.predict.sets.row_digest import data_hash
+from hpcbench.predict.tables import operators as table
+from tests.predict.sets import raw_files
+
+
+def hash_of(data: DataSet) -> str:
+    return data_hash({"operators": data.operators, "networks": data.networks, "lists": data.lists}, data.devices)
+
+
+def test_a_folder_becomes_tables_in_si_units() -> None:
+    data = rows_to_train_on(raw_files.folder())
+    assert len(data.operators) == 7
+    assert len(data.networks) == 5
+    assert len(data.lists) == 4
+    assert set(data.files) == {"operators_time.csv", "networks_time_torchvision.csv", "networks_time_transformers.csv"}
+    assert data.flaws == ()
+    linear, bmm, conv, scalar, add, _, decode = data.operators.to_dict("records")
+    assert (linear["kind"], linear["batch"], linear["m"], linear["time_s"]) == (table.GEMM, 1, 16, pytest.approx(1e-4))
+    assert (bmm["kind"], bmm["batch"], bmm["m"]) == (table.BATCHED_GEMM, 2, 8)
+    assert (conv["m"], conv["n"], conv["k"], conv["batch"]) == (2 * 64, 8, 27, 1)
+    assert (scalar["function"], scalar["inputs"], add["inputs"]) == ("add", 1, 2)
+    assert (decode["columns"], decode["dtype"], decode["timing"]) == (100, "float8", table.STREAM)
+    assert linear["timing"] == table.CALL
+    assert list(data.networks["time_s"]) == pytest.approx([3e-3, 9e-3, 11e-3, 5e-3, 15e-3])
+    assert list(data.lists["fused_node"]) == ["", "", "one~two", "one~two"]
+
+
+def test_the_longest_beginning_of_a_name_decides_its_format() -> None:
+    assert [
+        format_of(stem).stem for stem in ("operators_time_x", "networks_time_timm", "networks_operators_bf16_a")
+    ] == [
+        "operators_time",
+        "networks_time",
+        "networks_operators_bf16",
+    ]  # type: ignore[union-attr]
+    assert format_of("operators") is None
+
+
+def test_targets_may_be_absent_from_rows_to_predict() -> None:
+    files = {
+        name: rows.drop(columns=["latency_ms", "time_ms"], errors="ignore") for name, rows in raw_files.folder().items()
+    }
+    data = rows_to_predict(files)
+    assert data.operators["time_s"].isna().all()
+    assert len(data.networks) == 5
+    with pytest.raises(UserError, match=r"no measurements: none of the columns 'latency_ms'"):
+        rows_to_train_on(files)
+
+
+def test_columns_of_text_from_csv_become_numbers() -> None:
+    text = {
+        name: rows.astype("object").where(rows.notna(), None).map(lambda x: None if x is None else str(x))
+        for name, rows in raw_files.folder().items()
+    }
+    data, same = rows_to_train_on(text), rows_to_train_on(raw_files.folder())
+    pd.testing.assert_frame_equal(data.operators, same.operators)
+    pd.testing.assert_frame_equal(data.lists, same.lists)
+
+
+def test_errors_name_the_file_the_column_and_a_similar_column() -> None:
+    files = raw_files.folder()
+    with pytest.raises(UserError, match="missing column 'flops'") as error:
+        rows_to_predict({"operators_time.csv": files["operators_time.csv"].rename(columns={"flops": "flop"})})
+    assert error.value.where == "operators_time.csv"
+    assert "did you mean 'flop'" in error.value.hint
+    with pytest.raises(UserError, match="missing column 'padding'"):
+        rows_to_predict({"operators_time.csv": files["operators_time.csv"].drop(columns="padding")})
+    wrong = files["operators_time.csv"].astype({"m": "object"})
+    wrong.loc[1, "m"] = "8 rows"
+    with pytest.raises(UserError, match="column 'm' has text in row 1: '8 rows'"):
+        rows_to_predict({"operators_time.csv": wrong})
+    with pytest.raises(UserError, match="no rows"):
+        rows_to_predict({"operators_time.csv": files["operators_time.csv"].head(0)})
+    with pytest.raises(UserError, match="row 0 is not an operator: Linear \\[1, 2"):
+        rows_to_predict({"networks_operators.csv": files["networks_operators.csv"].assign(shape="[1, 2")})
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"memory_gb_per_s": 1.5}, "memory_gb_per_s is 1.5, which is not plausible"),
+        ({"fp32_gflops": 19.2}, "fp32_gflops is 19.2, which is not plausible"),
+        ({"board_power_w": 0}, "board_power_w is 0, which is not plausible"),
+        ({"l2_mb": None}, "l2_mb is empty"),
+        ({"device": None}, "column 'device' is empty"),
+        ({"device": "GPU B"}, "'GPU B' is the name of two different devices"),
+        ({"aliases": "x; GPU B"}, "'GPU B' is the name of two different devices"),
+    ],
+)
+def test_a_device_with_an_implausible_value_is_refused(changes: dict[str, object], message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        rows_to_predict({"devices.csv": raw_files.devices(**changes)})
+
+
+def test_devices_are_known_by_aliases_and_rows_get_the_primary_name() -> None:
+    files = raw_files.folder()
+    files["operators_time.csv"]["device"] = ["A", "GPU-A", "GPU A", "X", "GPU B", "GPU B", "GPU B"]
+    data = rows_to_predict(files)
+    assert list(data.operators["device"]) == ["GPU A"] * 3 + ["X"] + ["GPU B"] * 3
+    assert data.devices["Intel Core i1"].kind == "cpu"
+    assert data.devices["A"].flops_per_s("bfloat16") == 3e14
+    assert data.devices["GPU B"].flops_per_s("float16") == 1.8e13
+
+
+def test_rows_with_interference_or_without_a_valid_time_are_left_out_and_counted() -> None:
+    files = raw_files.folder()
+    operators = files["operators_time.csv"].assign(interference=["clean", "noisy", "", True, False, "no", None])
+    operators.loc[4, "latency_ms"] = 0.0
+    operators.loc[5, "latency_ms"] = np.nan
+    operators.loc[6, "latency_ms"] = -1.0
+    data = rows_to_train_on({**files, "operators_time.csv": operators})
+    assert list(data.operators["row"]) == [0, 2]
+    assert data.flaws == (
+        "operators_time.csv: 2 rows with interference left out",
+        "operators_time.csv: 1 row without a measurement left out",
+        "operators_time.csv: 2 rows with a time that is zero, negative or infinite left out",
+    )
+    assert len(rows_to_predict({**files, "operators_time.csv": operators}).operators) == 7
+
+
+def test_rows_that_contradict_each_other_are_reported() -> None:
+    files = raw_files.folder()
+    rows = files["operators_time.csv"]
+    again = rows.assign(latency_ms=rows["latency_ms"] * [1.9, 2.1, 1, 1, 1, 1, 1])
+    data = rows_to_train_on({**files, "operators_time_2.csv": again})
+    assert len(data.operators) == 14
+    (flaw,) = data.flaws
+    assert flaw.startswith("GPU A: 2 rows contradict rows of the same work: times differ by more than a factor of 2")
+    assert "row 1 of operators_time.csv" in flaw
+
+
+def test_the_hash_depends_on_values_and_not_on_order_or_files() -> None:
+    files = raw_files.folder()
+    rows = files["operators_time.csv"]
+    one = hash_of(rows_to_train_on(files))
+    other = {
+        **files,
+        "operators_time.csv": rows.iloc[:3],
+        "operators_time_b.csv": rows.iloc[:2:-1].reset_index(drop=True),
+    }
+    assert len(one) == 64
+    assert hash_of(rows_to_train_on(other)) == one
+    assert (
+        hash_of(rows_to_train_on({**files, "operators_time.csv": rows.assign(latency_ms=rows["latency_ms"] * 1.001)}))
+        != one
+    )
+    assert hash_of(rows_to_train_on({**files, "devices.csv": raw_files.devices(units=101)})) != one
+    twice = {**files, "operators_time_b.csv": rows.iloc[:1]}
+    assert hash_of(rows_to_train_on(twice)) != one
+
+
+def test_the_last_list_and_the_last_device_of_merged_data_sets_count() -> None:
+    files = raw_files.folder()
+    train = rows_to_train_on(files)
+    other = raw_files.neusight_list().head(1)
+    test = rows_to_predict({"devices.csv": raw_files.devices(units=90), "networks_operators.csv": other})
+    both = merged(train, test)
+    assert len(both.lists) == 1
+    assert both.devices["GPU A"].units == 90
+    assert len(both.operators) == 7
+    kept = both.where(np.arange(7) < 2, both.networks["device"].to_numpy() == "GPU B")
+    assert (len(kept.operators), len(kept.networks), len(kept.lists)) == (2, 1, 1)
