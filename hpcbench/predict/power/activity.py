@@ -33,6 +33,7 @@ _TILES = (
     ((64, 128), 1.2),
     ((64, 64), 1.45),
 )
+_FEWEST_BYTES = 64.0  # views of a few bytes launch nothing
 _PROLOGUE = 96.0  # steps of the inner dimension that the start of a tile costs
 
 
@@ -97,16 +98,14 @@ def _summed(rows: pd.DataFrame, device: str, devices: Mapping[str, Device]) -> F
     return each.mul(calls, axis=0).sum().to_numpy(dtype="float64")
 
 
-_FEWEST_BYTES = 64.0  # views of a few bytes launch nothing
-
-
 def _on_matrix_units(rows: pd.DataFrame, devices: Mapping[str, Device]) -> np.ndarray:
     keys = rows["device"].astype("object") + "\n" + rows["dtype"].astype("object")
-    found = {key: _has_matrix_units(*key.split("\n"), devices) for key in keys.unique()}
+    found = {key: _has_matrix_units(key, devices) for key in keys.unique()}
     return keys.map(found).to_numpy(dtype=bool)
 
 
-def _has_matrix_units(name: str, dtype: str, devices: Mapping[str, Device]) -> bool:
+def _has_matrix_units(key: str, devices: Mapping[str, Device]) -> bool:
+    name, dtype = key.split("\n")
     device = devices.get(name)
     precision = PRECISIONS.get(dtype, FLOAT32)
     return device is not None and device.flops_per_s(precision) > device.vector_flops_per_s

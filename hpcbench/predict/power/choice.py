@@ -41,4 +41,5 @@ def _best(predicted: pd.DataFrame, setting: str, slowest: float | None, quantity
         raise ValueError(f"no prediction of {quantity} for any {setting}: check the reasons of the predictions")
     if slowest is not None:
         usable = usable[usable[TIME] <= slowest * usable[TIME].min()]
-    return float(usable.loc[usable[quantity].idxmin(), setting])
+    place = int(np.argmin(usable[quantity].to_numpy(dtype="float64")))
+    return float(usable[setting].to_numpy(dtype="float64")[place])

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from hpcbench.predict.power import step_time, utilization, voltage
 from hpcbench.predict.power.operating_point import LOWEST_CLOCK, OperatingPoint, settle
@@ -86,7 +87,7 @@ class Rows:
     time_s: Floats
     clock: Floats
     power: Floats
-    group: Floats  # code of the configuration: its rows count as one
+    group: NDArray[Any]  # code of the configuration: its rows count as one
 
     @property
     def weights(self) -> Floats:

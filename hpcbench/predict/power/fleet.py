@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from hpcbench.predict.power import utilization
 from hpcbench.predict.power.device_power import TYPICAL, DevicePower, Rows, fit_power, fit_steps
-from hpcbench.predict.tables.prediction import Floats
 
 _MOST_ROWS = 3000  # of the operators of one device in the fit of coefficients
 _CONFIGURATIONS = 30.0  # that the operators of one device count as, against the prior
@@ -61,7 +61,7 @@ def thin(rows: Rows, most: int = _MOST_ROWS) -> Rows:
     chosen = np.zeros(len(rows.power), dtype=bool)
     chosen[::step] = True
     kept = rows.where(chosen)
-    return replace(kept, group=np.arange(len(kept.power)) % _CONFIGURATIONS)
+    return replace(kept, group=np.mod(np.arange(len(kept.power), dtype="float64"), _CONFIGURATIONS))
 
 
 def _typical(fitted: list[DevicePower], rows: Iterable[Rows]) -> DevicePower:
@@ -96,7 +96,9 @@ def _mean(fitted: list[DevicePower]) -> DevicePower:
     return DevicePower(TYPICAL.coefficients, curve, steps, mean(each.cap for each in fitted))
 
 
-def rows_of(table: pd.DataFrame, activity: pd.DataFrame, boost_mhz: float, board_power_w: float, group: Floats) -> Rows:
+def rows_of(
+    table: pd.DataFrame, activity: pd.DataFrame, boost_mhz: float, board_power_w: float, group: NDArray[Any]
+) -> Rows:
     """Return the measurements of one device as fractions of its boost clock and board power.
 
     Rows without a locked clock ran at up to the boost clock.

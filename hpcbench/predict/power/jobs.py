@@ -1,7 +1,7 @@
 """Time, power and energy of training jobs by epoch, on other devices and under power limits.
 
-The size of a data set is not in the measurements of jobs, so that times of epochs carry over only to the same network on
-the same data. Ratios over power limits need no size.
+The size of a data set is not in the measurements of jobs, so that times of epochs carry over only to the same network
+on the same data. Ratios over power limits need no size.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class JobPower:
     """Curves over limits by device, and the times and demands of the measured jobs without a limit."""
 
     curves: Mapping[str, JobCurve] = field(default_factory=dict)
-    typical: JobCurve = JobCurve()
+    typical: JobCurve = field(default_factory=JobCurve)
     references: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=_REFERENCE))
     calibrations: Mapping[str, Calibration] = field(default_factory=dict)  # by quantity, and SEEN or UNSEEN
 
@@ -111,8 +111,8 @@ class JobPower:
         """Return the time of an epoch without a limit in seconds, NaN for jobs that no device has run."""
         found = np.full(len(jobs), np.nan)
         for key, places in jobs.groupby(["device", *JOB], observed=True).indices.items():
-            name, job = str(key[0]), key[1:]
-            same = _same(self.references, list(JOB), job)
+            name, *job = tuple(key) if isinstance(key, tuple) else (key,)
+            same = _same(self.references, list(JOB), tuple(job))
             own = same[same["device"] == name]
             batches = jobs["batch_size"].iloc[places].to_numpy()
             if len(own):
@@ -157,7 +157,7 @@ def slowness(of: Device, on: Device) -> float:
 
 
 def fit(networks: pd.DataFrame, devices: Mapping[str, Device]) -> JobPower:
-    """Return the model of all rows by epoch with time, power and limit, calibrated by leaving devices and networks out."""
+    """Return the model of all rows by epoch with time and power, calibrated by leaving devices out."""
     usable = networks[
         (networks["unit"] == table.EPOCH)
         & networks["device"].isin(set(devices))
@@ -186,7 +186,8 @@ def fit(networks: pd.DataFrame, devices: Mapping[str, Device]) -> JobPower:
 
 
 def _fitted(rows: pd.DataFrame, devices: Mapping[str, Device]) -> JobPower:
-    runs, references = {}, []
+    runs: dict[str, Limited] = {}
+    references = []
     for name, each in rows.groupby("device", observed=True):
         limited, reference = _runs(each, devices[str(name)].board_power_w)
         references.append(reference.assign(device=str(name)))
@@ -196,11 +197,10 @@ def _fitted(rows: pd.DataFrame, devices: Mapping[str, Device]) -> JobPower:
     own = {name: job_curve.fit(each, prior) for name, each in runs.items()}
     typical = prior
     if runs:
-        pooled = list(runs.values())
-        joined = pooled[0]
-        for each in pooled[1:]:
-            joined = joined.joined(each)
-        typical = job_curve.fit(joined, prior)
+        first, *others = runs.values()
+        for other in others:
+            first = first.joined(other)
+        typical = job_curve.fit(first, prior)
     return JobPower(own, typical, pd.concat(references, ignore_index=True)[_REFERENCE])
 
 
@@ -247,4 +247,5 @@ def _same(references: pd.DataFrame, keys: list[str], key: Any) -> pd.DataFrame:
 def _over_batch(rows: pd.DataFrame, batches: Floats, quantity: str) -> Floats:
     """Return a quantity at batch sizes: a line between the logarithms of the two nearest measured ones."""
     mean = np.log(rows.groupby("batch_size")[quantity].mean())
-    return np.exp(np.interp(np.log(batches), np.log(mean.index.to_numpy(dtype="float64")), mean.to_numpy()))
+    at = np.interp(np.log(batches), np.log(mean.index.to_numpy(dtype="float64")), mean.to_numpy())
+    return np.asarray(np.exp(at), dtype="float64")

@@ -1,7 +1,7 @@
 """The power of operators on one measured device, learned from their shapes.
 
-Kernels of the same utilization differ in power by their tiles and data paths, which shapes decide. Such a model is valid
-for the device it was fitted on only. It does not need the time of an operator.
+Kernels of the same utilization differ in power by their tiles and data paths, which shapes decide. Such a model is only
+valid for the device that it was fitted on. It does not need the time of an operator.
 """
 
 from __future__ import annotations

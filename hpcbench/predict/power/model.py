@@ -22,7 +22,7 @@ from hpcbench.predict.power.networks import QUANTITIES, NetworkPower, with_known
 from hpcbench.predict.power.operators import ENERGY, POWER, OperatorPower
 from hpcbench.predict.power.requests import RequestPower
 from hpcbench.predict.tables import networks as network_table
-from hpcbench.predict.tables.prediction import Estimate, Floats, table
+from hpcbench.predict.tables.prediction import Floats, table
 
 
 @dataclass(frozen=True)
@@ -47,10 +47,11 @@ class PowerModel:
         half = self.operators.half_width(rows)
         with np.errstate(divide="ignore", invalid="ignore"):
             log_energy = power.log_value + np.log(time_s)
-        return {
+        found = {
             POWER: table(power.log_value, half, power.reason),
             ENERGY: table(log_energy, np.hypot(half, time_half_width), power.reason),
         }
+        return {quantity: each.set_index(rows.index) for quantity, each in found.items()}
 
     def predict_networks(
         self,
@@ -79,19 +80,33 @@ class PowerModel:
         units = networks["unit"]
         for unit, places in units.groupby(units, observed=True).indices.items():
             rows = networks.iloc[places]
-            if unit == network_table.EPOCH:
-                estimates, half_width = self.jobs.estimate(rows, devices), self.jobs.half_width
-            elif unit == network_table.REQUEST:
-                estimates, half_width = self.requests.estimate(rows, devices), self.requests.half_width
-            else:
-                given = None if time_s is None else time_s[places]
-                estimates = self.networks.estimate(rows, activity.iloc[places], devices, given)
-                half_width = self.networks.half_width
-            for quantity, estimate in estimates.items():
-                predicted = _predictions(estimate, half_width(rows, quantity))
+            given = None if time_s is None else time_s[places]
+            for quantity, predicted in self._by_unit(str(unit), rows, activity.iloc[places], devices, given).items():
                 for column in predicted.columns:
                     found[quantity][column][places] = predicted[column].to_numpy()
         return {quantity: pd.DataFrame(each, index=networks.index) for quantity, each in found.items()}
+
+    def _by_unit(
+        self,
+        unit: str,
+        rows: pd.DataFrame,
+        activity: pd.DataFrame,
+        devices: Mapping[str, Device],
+        time_s: Floats | None,
+    ) -> dict[str, pd.DataFrame]:
+        model: JobPower | RequestPower | NetworkPower = self.networks
+        if unit == network_table.EPOCH:
+            model = self.jobs
+            estimates = self.jobs.estimate(rows, devices)
+        elif unit == network_table.REQUEST:
+            model = self.requests
+            estimates = self.requests.estimate(rows, devices)
+        else:
+            estimates = self.networks.estimate(rows, activity, devices, time_s)
+        return {
+            quantity: table(each.log_value, model.half_width(rows, quantity), each.reason)
+            for quantity, each in estimates.items()
+        }
 
     def to_json(self) -> dict[str, Any]:
         """Return the model as JSON types."""
@@ -162,7 +177,3 @@ def _without_each(steps: Mapping[str, Any], operators: Mapping[str, Any]) -> dic
 def _empty(count: int) -> dict[str, np.ndarray]:
     numbers = {name: np.full(count, np.nan) for name in ("predicted", "lower", "upper")}
     return {**numbers, "reason": np.full(count, "", dtype=object)}
-
-
-def _predictions(estimate: Estimate, half_width: Floats) -> pd.DataFrame:
-    return table(estimate.log_value, half_width, estimate.reason)

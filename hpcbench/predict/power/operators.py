@@ -61,7 +61,7 @@ class OperatorPower:
         seen = rows["device"].isin(set(self.learned)).to_numpy()
         spread = self.spread(rows)
         widths = {name: _width(self.calibrations.get(name), rows["kind"], spread) for name in (SEEN, UNSEEN)}
-        return np.where(seen, widths[SEEN], widths[UNSEEN])
+        return np.asarray(np.where(seen, widths[SEEN], widths[UNSEEN]), dtype="float64")
 
     def _log_watts(self, name: str, rows: pd.DataFrame, devices: Mapping[str, Device], time_s: Floats) -> Floats:
         device = devices[name]
@@ -76,7 +76,7 @@ class OperatorPower:
             full = np.log(np.maximum(model.power(work, time_s, np.ones(len(rows))), 1e-3))
             # The measurements are at the boost clock; utilization gives the ratio of clocks.
             log_power = np.where(np.isnan(by_shape), log_power, by_shape + log_power - full)
-        return np.log(device.board_power_w) + np.minimum(log_power, np.log(model.cap * limit))
+        return np.asarray(np.log(device.board_power_w) + np.minimum(log_power, np.log(model.cap * limit)))
 
     def to_json(self) -> dict[str, Any]:
         """Return the learned models and the calibrations as JSON types; the fleet is stored once for all models."""

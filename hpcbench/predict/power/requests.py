@@ -1,8 +1,8 @@
 """Time, power and energy of requests to language models: a batch of prompts, and the tokens that answer them.
 
 The prompt is bound by compute: 2 FLOPs per parameter and token. Each further token reads all weights and the cache of
-keys and values once (R. Pope et al., "Efficiently scaling transformer inference", MLSys 2023, section 2). If the cache of
-the batch exceeds the memory, the sequences run one group after another.
+keys and values once (R. Pope et al., "Efficiently scaling transformer inference", MLSys 2023, section 2). If the cache
+of the batch exceeds the memory, the sequences run one group after another.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from hpcbench.predict.power.operators import ENERGY, POWER, SEEN, UNSEEN
 from hpcbench.predict.tables import networks as table
 from hpcbench.predict.tables.prediction import Estimate, Floats
 
-# Parts of the time: reading weights, reading the cache, FLOPs of all tokens, and the steps of a token (in milliseconds).
+# Parts of the time: reading weights, reading the cache, FLOPs of all tokens, and milliseconds per step of a token.
 TIME_PRIOR = np.array([1.3, 1.5, 1.6, 2.0])
 # Terms of the power: idle, and utilization by weights, by the cache, and by FLOPs.
 POWER_PRIOR = np.array([0.30, 0.35, 0.9, 0.9])
