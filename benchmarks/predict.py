@@ -23,7 +23,7 @@ from predict_splits import Split, leave_groups_out, leave_one_device_out, with_f
 from hpcbench.commands.shared.predictor_data import training_data
 from hpcbench.predict.evaluation.answers import answers
 from hpcbench.predict.evaluation.choices import choices
-from hpcbench.predict.evaluation.evaluate import KEY
+from hpcbench.predict.evaluation.evaluate import KEY, without_targets
 from hpcbench.predict.evaluation.measurements import measurements
 from hpcbench.predict.evaluation.scores import ALL, Score, scores
 from hpcbench.predict.fleet import fit
@@ -69,7 +69,7 @@ def scored_splits(splits: Iterable[Split], with_baselines: bool) -> pd.DataFrame
         fleet = fit(each.train)
         fitted = time.monotonic()
         measured = measurements(each.test, fleet.basis)
-        scored = measured.merge(answers(fleet, each.test), on=KEY, how="left", validate="one_to_one")
+        scored = measured.merge(answers(fleet, without_targets(each.test)), on=KEY, how="left", validate="one_to_one")
         predicted = time.monotonic()
         if with_baselines:
             scored = scored.merge(baselines(each.train, each.test, measured), on=KEY, how="left")

@@ -15,17 +15,18 @@ from hpcbench.predict.basis import Basis, basis_of
 from hpcbench.predict.devices.device import Device
 from hpcbench.predict.networks.listed import listed_networks
 from hpcbench.predict.networks.listed.listed_networks import ListedNetworks
+from hpcbench.predict.power import model as power_model
+from hpcbench.predict.power.model import PowerModel
 from hpcbench.predict.sets.data_set import DataSet
 from hpcbench.predict.tables import networks as network_table
-from hpcbench.predict.tables import operators as operator_table
 from hpcbench.predict.tables import prediction
-from hpcbench.predict.tables.network_kinds import LISTED, network_kinds
+from hpcbench.predict.tables.network_kinds import IMAGE, LISTED, network_kinds
 from hpcbench.predict.time import model as operator_time
 from hpcbench.predict.time.model import OperatorTime
 from hpcbench.predict.typical_errors import TypicalError, typical_errors
 
 Progress = Callable[[int, int], None]
-_STEPS = 3
+_STEPS = 4
 _NOTHING = "no operators for this quantity"
 _COLUMNS = ("predicted", "lower", "upper", "reason")
 
@@ -36,9 +37,22 @@ class Fleet:
 
     operator_time: OperatorTime
     listed: ListedNetworks
+    power: PowerModel
     basis: Basis
     versions: Mapping[str, str]  # of the packages that fitted it
+    devices: Mapping[str, Device]  # that it was fitted on, by each of their names
     typical_errors: tuple[TypicalError, ...] = ()
+
+    def with_own(self, devices: Mapping[str, Device]) -> dict[str, Device]:
+        """Return devices by name, in which those that the fleet was fitted on have its own descriptions.
+
+        Offsets that were learned for a device hold only with the description that the fit had.
+        """
+        found = dict(devices)
+        for own in self.devices.values():
+            same = [devices[name] for name in own.names if name in devices]
+            found.update(dict.fromkeys((*own.names, *(name for each in same for name in each.names)), own))
+        return found
 
     def predict_operators(self, operators: pd.DataFrame, devices: Mapping[str, Device]) -> dict[str, pd.DataFrame]:
         """Return the predictions of time (s), power (W) and energy (J), by quantity, with the index of `operators`.
@@ -46,8 +60,11 @@ class Fleet:
         Each is a table as of `prediction`: a row that cannot be predicted has a reason and no values.
         """
         time = self.operator_time.predict(operators, devices).set_index(operators.index)
-        found = {name: refused(operators, "power is not predicted") for name in operator_table.TARGETS}
-        return _with_reasons({**found, "time_s": time}, operators, devices)
+        half_width = np.log(time["upper"].to_numpy() / time["predicted"].to_numpy())
+        rows = operators.reset_index(drop=True)
+        others = self.power.predict_operators(rows, devices, time["predicted"].to_numpy(), half_width)
+        found = {name: values.set_index(operators.index) for name, values in others.items()}
+        return _with_reasons({"time_s": time, **found}, operators, devices)
 
     def predict_networks(
         self, networks: pd.DataFrame, lists: pd.DataFrame, devices: Mapping[str, Device]
@@ -64,6 +81,8 @@ class Fleet:
         return {
             "operator_time": self.operator_time.to_json(),
             "listed": self.listed.to_json(),
+            "power": self.power.to_json(),
+            "devices": [_fields(each) for each in {device.name: device for device in self.devices.values()}.values()],
             "typical_errors": [asdict(each) for each in self.typical_errors],
         }
 
@@ -74,8 +93,10 @@ class Fleet:
         return cls(
             operator_time=time,
             listed=ListedNetworks.from_json(models["listed"], time),
+            power=PowerModel.from_json(models["power"]),
             basis=basis,
             versions=versions,
+            devices={name: each for each in map(_device, models["devices"]) for name in each.names},
             typical_errors=tuple(TypicalError.from_json(each) for each in models["typical_errors"]),
         )
 
@@ -89,7 +110,9 @@ class Fleet:
             return {
                 name: prediction.table(each.log_value, widths[name], each.reason) for name, each in estimates.items()
             }
-        return {}
+        if kind == IMAGE:
+            return {}
+        return self.power.predict_networks(rows, lists, devices)
 
 
 def _with_reasons(
@@ -128,7 +151,9 @@ def fit(data: DataSet, progress: Progress = lambda done, of: None) -> Fleet:
     of_lists = data.networks[kinds == LISTED].reset_index(drop=True)
     listed = listed_networks.fit(of_lists, data.lists, devices, operators, time)
     progress(2, _STEPS)
-    fleet = Fleet(time, listed, basis_of(data), _versions())
+    power = power_model.fit(operators, data.networks, data.lists, devices)
+    progress(3, _STEPS)
+    fleet = Fleet(time, listed, power, basis_of(data), _versions(), _fitted_devices(data))
     found = typical_errors(
         data,
         lambda rows: fleet.predict_operators(rows.operators, rows.devices),
@@ -136,6 +161,21 @@ def fit(data: DataSet, progress: Progress = lambda done, of: None) -> Fleet:
     )
     progress(_STEPS, _STEPS)
     return replace(fleet, typical_errors=found)
+
+
+def _fitted_devices(data: DataSet) -> dict[str, Device]:
+    """Return the devices that a data set has rows of, by each of their names."""
+    names = {*data.operators["device"], *data.networks["device"]}
+    found = [data.devices[name] for name in sorted(names) if name in data.devices]
+    return {name: device for device in found for name in device.names}
+
+
+def _fields(device: Device) -> dict[str, Any]:
+    return {**vars(device), "matrix_flops_per_s": dict(device.matrix_flops_per_s), "aliases": list(device.aliases)}
+
+
+def _device(fields: Mapping[str, Any]) -> Device:
+    return Device(**{**fields, "aliases": tuple(fields["aliases"])})
 
 
 def _versions() -> dict[str, str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pandas as pd
 import pytest
 
@@ -30,6 +32,7 @@ def test_a_fleet_read_from_text_predicts_the_same(fitted: Fleet) -> None:
     assert again.basis == fitted.basis
     assert again.versions == fitted.versions
     assert again.typical_errors == fitted.typical_errors
+    assert again.devices == fitted.devices
 
 
 def test_intervals_surround_predictions_and_refused_rows_have_reasons(fitted: Fleet) -> None:
@@ -71,3 +74,15 @@ def test_typical_errors_are_of_devices_in_the_data_and_of_others(fitted: Fleet) 
     gemm = by_kind["gemm", "time_s"]
     assert 0 < gemm.seen[0] < 100
     assert gemm.unseen[1] >= gemm.seen[1]
+
+
+def test_devices_of_the_fit_keep_the_descriptions_of_the_fit(fitted: Fleet) -> None:
+    own = fitted.devices["GPU A"]
+    sheet = replace(own, name="gpu-a", aliases=("A", "other name"), units=99)
+    found = fitted.with_own(dict.fromkeys(sheet.names, sheet) | {"new": replace(own, name="new", aliases=())})
+    assert {name: device.name for name, device in found.items()} == {
+        **dict.fromkeys(("gpu-a", "A", "other name", "GPU A", "GPU-A"), "GPU A"),
+        "GPU B": "GPU B",
+        "new": "new",
+    }
+    assert found["gpu-a"].units == 100

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import pandas as pd
@@ -15,6 +15,8 @@ from hpcbench.predict.evaluation.choices import Choice, choices
 from hpcbench.predict.evaluation.measurements import measurements
 from hpcbench.predict.evaluation.scores import Score, scores
 from hpcbench.predict.sets.data_set import DataSet, merged
+from hpcbench.predict.tables import networks as network_table
+from hpcbench.predict.tables import operators as operator_table
 
 KEY = ["file", "row", "quantity"]
 
@@ -57,8 +59,17 @@ def evaluate(train: DataSet, test: DataSet, progress: Callable[[int, int], None]
     known = merged(DataSet(devices=both.devices), train)
     fleet = fit(known, progress)
     asked = DataSet(asked.operators, asked.networks, both.lists, both.devices, asked.files)
-    predicted = answers(fleet, asked)
+    predicted = answers(fleet, without_targets(asked))
     return compared(predicted, measurements(asked, fleet.basis), fleet.basis)
+
+
+def without_targets(data: DataSet) -> DataSet:
+    """Return a data set without its measurements, so that no prediction can depend on them."""
+    return replace(
+        data,
+        operators=data.operators.assign(**dict.fromkeys(operator_table.TARGETS, math.nan)),
+        networks=data.networks.assign(**dict.fromkeys(network_table.TARGETS, math.nan)),
+    )
 
 
 def compared(predicted: pd.DataFrame, measured: pd.DataFrame, basis: Basis) -> Evaluation:
