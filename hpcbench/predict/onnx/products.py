@@ -23,8 +23,8 @@ def _matrix_product(call: Call) -> list[Work]:
     if len(second.shape) <= 2:
         n = output.shape[-1] if len(second.shape) == 2 else 1
         return [product(1, output.elements // n, n, depth)]
-    batch = math.prod(output.shape[:-2])
-    return [product(batch, *output.shape[-2:], depth, "bmm", table.BATCHED_GEMM)]
+    m, n = output.shape[-2:]
+    return [product(math.prod(output.shape[:-2]), m, n, depth, "bmm", table.BATCHED_GEMM)]
 
 
 def _convolution(place: int) -> Converter:

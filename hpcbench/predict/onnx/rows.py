@@ -86,22 +86,8 @@ def _reduction(call: Call) -> list[Work]:
 
 
 _POINTWISE = (
-    *(
-        "Relu",
-        "Gelu",
-        "FastGelu",
-        "QuickGelu",
-        "BiasGelu",
-        "Sigmoid",
-        "Tanh",
-        "Erf",
-        "Exp",
-        "Log",
-        "Sqrt",
-        "Neg",
-        "Abs",
-    ),
-    *("Reciprocal", "Floor", "Ceil", "Round", "Sign", "Sin", "Cos", "Clip", "LeakyRelu", "PRelu", "Elu", "Selu"),
+    *("Relu", "Gelu", "FastGelu", "QuickGelu", "BiasGelu", "Sigmoid", "Tanh", "Erf", "Exp", "Log", "Sqrt", "Neg"),
+    *("Abs", "Reciprocal", "Floor", "Ceil", "Round", "Sign", "Sin", "Cos", "Clip", "LeakyRelu", "PRelu", "Elu", "Selu"),
     *("Celu", "HardSwish", "HardSigmoid", "Softplus", "Softsign", "Mish", "Swish", "Add", "Sub", "Mul", "Div", "Pow"),
     *("Mod", "Min", "Max", "Sum", "Mean", "Where", "Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "And"),
     *("Or", "Not", "Xor", "IsNaN", "IsInf", "QuantizeLinear", "DequantizeLinear", "DynamicQuantizeLinear", "Resize"),
