@@ -20,14 +20,14 @@ from predict_acceptance import acceptance
 from predict_baselines import BASELINES, baselines
 from predict_splits import Split, leave_groups_out, leave_one_device_out, with_few_operators
 
-from hpcbench.commands.shared.predictor_data import training_data
+from hpcbench.commands.shared.predictor_data import folder_tables
 from hpcbench.predict.evaluation.answers import answers
 from hpcbench.predict.evaluation.choices import choices
 from hpcbench.predict.evaluation.evaluate import KEY, without_targets
 from hpcbench.predict.evaluation.measurements import measurements
 from hpcbench.predict.evaluation.scores import ALL, Score, scores
 from hpcbench.predict.fleet import fit
-from hpcbench.predict.sets.data_set import DataSet
+from hpcbench.predict.sets.data_set import DataSet, rows_to_train_on
 
 SPLITS = ("devices", "few", "groups")
 
@@ -42,7 +42,7 @@ def main() -> None:
     parser.add_argument("--learning-curve", action="store_true", help="unseen devices, by the number of other devices")
     options = parser.parse_args()
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # otherwise, idle threads of LightGBM spin
-    data = training_data([options.data])
+    data = rows_to_train_on(folder_tables(options.data))
     print(f"{len(data.operators):,} rows of operators, {len(data.networks):,} of networks")
     for flaw in data.flaws:
         print(f"flaw: {flaw}")

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 
+from hpcbench.commands.options.completion import complete_sweep
 from hpcbench.commands.options.outputs import json_option
 from hpcbench.commands.shared.context import not_empty, workspace_of
 from hpcbench.commands.shared.predictor_data import data_to_predict, training_data
@@ -40,10 +41,11 @@ def predictor_command() -> None:
     short_help="Fit the models on measurements.",
     epilog=examples(
         "hpcbench predictor fit data/ -o fleet.json",
-        "hpcbench predictor fit public-data/ operators_time_mine.csv",
+        "hpcbench predictor fit latest public-data/   this sweep, and public measurements",
+        "hpcbench predictor fit operators.parquet     a table of hpcbench report --operators",
     ),
 )
-@click.argument("sources", nargs=-1, required=True, metavar="FILE|FOLDER...")
+@click.argument("sources", nargs=-1, required=True, metavar="SWEEP|FILE|FOLDER...", shell_complete=complete_sweep)
 @click.option(
     "-o",
     "--output",
@@ -53,7 +55,10 @@ def predictor_command() -> None:
 )
 @click.pass_context
 def fit_command(context: click.Context, sources: tuple[str, ...], output: str | None) -> int:
-    """Fit the models on the tables of each FOLDER, and on each FILE."""
+    """Fit the models on the runs and profiles of each SWEEP, and on the tables of each FILE and FOLDER.
+
+    FILE is a table in a documented format, or one of `hpcbench report --operators`.
+    """
     from hpcbench.commands.options.extras import require
     from hpcbench.predict.fleet import fit
     from hpcbench.predict.fleet_file import to_text
@@ -62,7 +67,7 @@ def fit_command(context: click.Context, sources: tuple[str, ...], output: str | 
     _let_idle_threads_sleep()
     target = output or str(workspace_of(context).root / DEFAULT_FILE)
     check_target(target)
-    data = training_data([Path(source) for source in sources])
+    data = training_data(context, sources)
     with shown_after_a_while("fitting") as progress:
         fleet = fit(data, progress)
     print_warnings(fleet.basis.flaws)
@@ -90,7 +95,8 @@ def fit_command(context: click.Context, sources: tuple[str, ...], output: str | 
     help="Write the prediction of each row and target to FILE, as CSV; or to stdout if FILE is -.",
 )
 @json_option("Print the scores as JSON.")
-def evaluate_command(train: str, test: str, predictions: str | None, as_json: bool) -> int:
+@click.pass_context
+def evaluate_command(context: click.Context, train: str, test: str, predictions: str | None, as_json: bool) -> int:
     """Fit models on the folder --train, predict all targets of the folder --test, and compare them with measurements.
 
     Targets may be absent from --test: they are predicted and not compared.
@@ -104,7 +110,7 @@ def evaluate_command(train: str, test: str, predictions: str | None, as_json: bo
     if predictions:
         check_target(predictions)
     with shown_after_a_while("evaluating") as progress:
-        result = evaluate(training_data([Path(train)]), data_to_predict(Path(test)), progress)
+        result = evaluate(training_data(context, [train]), data_to_predict(context, test), progress)
     print_warnings(result.flaws)
     if predictions:
         write_text(result.predictions.to_csv(index=False), predictions)
@@ -141,7 +147,7 @@ def show_command(context: click.Context, file: str | None, data: str | None, as_
     path = Path(file) if file else workspace_of(context).root / DEFAULT_FILE
     fleet = from_text(_content(path), str(path))
     if data:
-        check_data(fleet, basis_of(training_data([Path(data)])).data_hash, str(path))
+        check_data(fleet, basis_of(training_data(context, [data])).data_hash, str(path))
     if as_json:
         errors = [asdict(each) for each in fleet.typical_errors]
         shown = {"versions": dict(fleet.versions), **fleet.basis.to_json(), "typical_errors": errors}

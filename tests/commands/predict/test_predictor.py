@@ -112,7 +112,7 @@ def test_evaluate_needs_no_targets_to_predict(invoke: CommandLine, train: str) -
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("fit",), "missing argument FILE|FOLDER..."),
+        (("fit",), "missing argument SWEEP|FILE|FOLDER..."),
         (("fit", "nowhere"), "'nowhere' not found"),
         (("fit", "empty"), "no tables of operators or networks"),
         (("fit", "notes.csv"), "not a table with a known name"),
@@ -146,3 +146,25 @@ def test_a_fit_requires_lightgbm(invoke: CommandLine, train: str, monkeypatch: p
 
 def one_line(text: str) -> str:
     return " ".join(text.split())
+
+
+def test_a_device_that_the_data_do_not_describe_is_one_of_the_workspace(invoke: CommandLine, train: str) -> None:
+    rows = operators(("GPU A",), 3, rows=2).assign(device=["NVIDIA A100-PCIE-40GB", "GPU X"])
+    test = write(invoke.workspace / "test", operators_time=rows)
+    done = invoke("predictor", "evaluate", "--train", train, "--test", test, "--predictions", "-")
+    assert "no description of the device 'GPU X'" in done.stdout
+    assert done.stdout.splitlines()[1].endswith(","), "no reason"
+
+
+@pytest.mark.integration
+def test_runs_of_sweeps_are_data(command_line: CommandLine, train: str) -> None:
+    parameters = {"framework": "command", "command": "true"}
+    trial = {"name": "trial", "parameters": parameters, "measure": {"repetitions": 1}}
+    (command_line.workspace / "trial.yaml").write_text(json.dumps(trial))
+    command_line("sweep", "trial.yaml", "--site", command_line.site(), "--local", "--name", "first")
+    fitted = command_line("predictor", "fit", "first", train, "-o", "mine.json")
+    assert "first: 1 run left out: " in fitted.stderr
+    assert "wrote models of 60 rows" in fitted.stderr
+    error = command_line("predictor", "fit", "second", expect=2).stderr
+    assert "error: 'second' not found" in error
+    assert "name a folder, a table or a sweep" in error
