@@ -66,7 +66,7 @@ def best_states(rows: pd.DataFrame) -> list[BestState]:
         usual = own[own["state"] == ""]
         if usual.empty or len(own) < 2:
             continue
-        best, default = own.loc[own[ENERGY].idxmin()], usual.iloc[0]
+        best, default = own.iloc[int(own[ENERGY].to_numpy().argmin())], usual.iloc[0]
         energy, time = float(best[ENERGY] / default[ENERGY]), float(best[TIME] / default[TIME])
         found.append(BestState(str(device), str(best["state"]), energy, time))
     return found

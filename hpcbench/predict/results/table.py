@@ -97,15 +97,9 @@ def shares_by_kind(asked: pd.DataFrame, shares: pd.DataFrame) -> pd.DataFrame:
     by kind differ little between states.
     """
     usual = np.flatnonzero((asked["state"] == "").to_numpy())
-    kept = shares.reindex(usual)
-    kept = kept.set_axis(pd.MultiIndex.from_frame(asked.iloc[usual][["case", "device"]]))
-    long = kept.rename_axis(columns="kind").stack().rename("share").reset_index()
-    long = long[long["share"] > 0]
-    order = {key: place for place, key in enumerate(kept.index)}
-    first = [order[key] for key in zip(long["case"], long["device"], strict=True)]
-    return (
-        long.assign(_first=first)
-        .sort_values(["_first", "share"], ascending=[True, False], kind="stable")
-        .drop(columns="_first")
-        .reset_index(drop=True)
+    kept = shares.reindex(usual).assign(
+        case=asked["case"].to_numpy()[usual], device=asked["device"].to_numpy()[usual], _place=usual
     )
+    long = kept.melt(id_vars=["case", "device", "_place"], var_name="kind", value_name="share")
+    ordered = long[long["share"] > 0].sort_values(["_place", "share"], ascending=[True, False], kind="stable")
+    return ordered[["case", "device", "kind", "share"]].reset_index(drop=True)
