@@ -18,7 +18,6 @@ NO_DATA = "roofline of the data sheet; no measurements"
 _MOST_KINDS = 4
 _SMALLEST = 0.01  # share of the time that is shown
 _BEST = {TIME: "is fastest", ENERGY: "needs least energy"}
-_WHICH = {TIME: "which device is fastest", ENERGY: "which device needs least energy"}
 _AS_GOOD = {TIME: "may be as fast", ENERGY: "may need as little energy"}
 _NOUN = {TIME: "time", ENERGY: "energy"}
 
@@ -26,8 +25,8 @@ _NOUN = {TIME: "time", ENERGY: "energy"}
 def recommendation(found: Recommendation, quantity: str) -> str:
     """Return which candidate is best and by how much, or that the intervals do not tell.
 
-    `h100 is fastest: 41 % less time than a100 (90 % PI 35 to 52 %)`, or `Cannot tell which device is fastest: a100 may
-    be as fast as h100. ...`. Empty for a single candidate.
+    `h100 is fastest: 41 % less time than a100 (90 % PI 35 to 52 %)`, or `Inconclusive: a100 may be as fast as h100,
+    which is predicted to have 5 % less time (90 % PI -9 to 17 %)`. Empty for a single candidate.
     """
     if not found.others:
         return ""
@@ -37,11 +36,10 @@ def recommendation(found: Recommendation, quantity: str) -> str:
         return (
             f"{best} {_BEST[quantity]}: {_less(other, quantity)} than {other.candidate.label} {_interval(other.ratio)}."
         )
-    rivals = in_list([each.candidate.label for each in found.rivals])
-    first = found.rivals[0]
+    rivals, first = in_list([each.candidate.label for each in found.rivals]), found.rivals[0]
     of_first = "" if len(found.rivals) == 1 else f" than {first.candidate.label}"
-    difference = f"{best} is predicted to have {_less(first, quantity)}{of_first} {_interval(first.ratio)}"
-    return f"Cannot tell {_WHICH[quantity]}: {rivals} {_AS_GOOD[quantity]} as {best}. {difference}."
+    difference = f"{_less(first, quantity)}{of_first} {_interval(first.ratio)}"
+    return f"Inconclusive: {rivals} {_AS_GOOD[quantity]} as {best}, which is predicted to have {difference}."
 
 
 def _less(other: Compared, quantity: str) -> str:
