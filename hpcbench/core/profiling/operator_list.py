@@ -8,7 +8,7 @@ from typing import Optional, Sequence
 
 from ..record_field import described
 
-FRAMEWORKS = ("pytorch",)  # that list operators
+FRAMEWORKS = ("pytorch", "onnxruntime")  # that list operators
 
 
 @dataclass(frozen=True)

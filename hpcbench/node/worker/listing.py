@@ -6,7 +6,7 @@ from typing import Any
 
 from ...core.files import no_link
 from ...core.frameworks import DYNAMIC, INPUT_PIPELINE, OPERATOR
-from ...core.profiling.operator_list import OperatorList
+from ...core.profiling.operator_list import FRAMEWORKS, OperatorList
 from ...core.run_spec import PlannedRun, parse
 from ...core.typed_json import to_json
 from .. import frameworks
@@ -55,6 +55,8 @@ def _refusal(planned: PlannedRun) -> str:
     parameters = planned.parameters
     if planned.is_command:
         return "it is a command, whose operators are unknown"
+    if parameters["framework"] not in FRAMEWORKS:
+        return "the operators of framework: %s cannot be listed" % parameters["framework"]
     if parameters["task"] in (INPUT_PIPELINE, OPERATOR):
         return "task: %s has no network" % parameters["task"]
     if parameters["strategy"] != "single" or planned.ranks > 1:

@@ -24,8 +24,11 @@ from hpcbench.predict.aten import (
 )
 from hpcbench.predict.aten.call import Call, Work, arguments_of
 from hpcbench.predict.aten.converter import Converter
+from hpcbench.predict.onnx import products as onnx_products
+from hpcbench.predict.onnx import rows as onnx_rows
 from hpcbench.predict.tables import operators as table
 
+_ATEN = "aten"
 _FAMILIES = (
     memory,
     pointwise,
@@ -37,8 +40,13 @@ _FAMILIES = (
     recurrent,
     encoder_layers,
 )
-CONVERTERS: Mapping[str, Converter] = {name: each for family in _FAMILIES for name, each in family.CONVERTERS.items()}
-_LIBRARY = "aten"
+_ONNX = {**onnx_rows.CONVERTERS, **onnx_products.CONVERTERS}
+# The converters by library and name.
+CONVERTERS: Mapping[str, Mapping[str, Converter]] = {
+    _ATEN: {name: each for family in _FAMILIES for name, each in family.CONVERTERS.items()},
+    "onnx": _ONNX,
+    "com_microsoft": _ONNX,  # of ONNX Runtime
+}
 ORIGIN, SHARE = "origin", "share"
 _NOT_OF_ARGUMENTS = (KeyError, TypeError, ValueError, IndexError, ZeroDivisionError)
 
@@ -73,11 +81,11 @@ def _works(
     """Return the columns of each operator of a call."""
     library, _, rest = operator.partition(".")
     name = rest.partition(".")[0]
-    if library == _LIBRARY and name in nothing.NAMES:
+    if library == _ATEN and name in nothing.NAMES:
         return ()
     of_call = {"phase": phase, "dtype": dtype}
     unknown = {**of_call, "kind": table.UNKNOWN, "function": operator, "flops": flops, "bytes": moved}
-    converter = CONVERTERS.get(name) if library == _LIBRARY else None
+    converter = CONVERTERS.get(library, {}).get(name)
     if converter is None:
         return (unknown,)
     try:
