@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hpcbench.predict.results import table
-from tests.report.made_predictions import made_predictions
+from tests.report.predictor.made_predictions import made_predictions
 
 
 def test_derived_quantities_follow_from_time_and_energy() -> None:

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from hpcbench.report.export.predictions_json import predictions_json
+from hpcbench.report.predictor.predictions_json import predictions_json
 from hpcbench.report.text.predictions.summary import Wanted
-from tests.report.made_predictions import made_predictions
+from tests.report.predictor.made_predictions import made_predictions
 
 PAGE = Path(__file__).parents[3] / "docs" / "reference" / "predictions-json.md"
 

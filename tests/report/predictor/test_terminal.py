@@ -8,9 +8,9 @@ import pytest
 from rich.console import Console
 
 from hpcbench.predict.results.table import ENERGY, TIME
-from hpcbench.report.terminal.predictions import print_predictions
+from hpcbench.report.predictor.terminal import print_predictions
 from hpcbench.report.text.predictions.summary import Wanted
-from tests.report.made_predictions import made_predictions, question
+from tests.report.predictor.made_predictions import made_predictions, question
 
 GPUS = ("a100-pcie-40", "h100-sxm", "l40s")
 
