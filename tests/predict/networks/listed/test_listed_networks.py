@@ -97,6 +97,13 @@ def test_inference_has_no_backward_pass() -> None:
     assert model.estimate(asked, LISTS, DEVICES)["backward_s"].reason[0] == "inference has no backward pass"
 
 
+def test_training_without_operators_of_the_backward_pass_has_no_backward_time() -> None:
+    model = fit(some_networks(), LISTS, DEVICES, NOTHING, Constant())
+    asked = some_networks({"device": "first", "network": "new", "list_id": "infer", "phase": "training"})
+    reason = model.estimate(asked, LISTS, DEVICES)["backward_s"].reason[0]
+    assert reason == "list of operators 'infer' has no operators of the backward pass"
+
+
 @pytest.mark.parametrize(("milliseconds", "refused"), [(0.5, False), (2.0, True)])
 def test_over_10_percent_in_unknown_operators_is_refused(milliseconds: float, refused: bool) -> None:
     moved = milliseconds * 1e-3 * BYTES_PER_S
