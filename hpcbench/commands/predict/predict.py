@@ -10,7 +10,7 @@ import click
 from hpcbench.analysis.cases.quantities import items_of
 from hpcbench.collect.operator_lists.lists import operator_lists
 from hpcbench.commands.options.completion import complete_devices, complete_experiment
-from hpcbench.commands.options.duration_option import DurationType
+from hpcbench.commands.options.duration_option import seconds
 from hpcbench.commands.options.extras import require_packages
 from hpcbench.commands.options.figure_options import figure_options, formats_of, write_figures
 from hpcbench.commands.options.outputs import file_option, json_option, output_option, requested, write_outputs
@@ -68,7 +68,7 @@ Nothing is measured, and no network is computed: PyTorch lists its operators. `h
 @click.option(
     "--within",
     metavar="TIME",
-    type=DurationType(),
+    callback=seconds,
     help="Recommend the device that needs least energy of those with a step time of at most TIME, e.g. 500ms.",
 )
 @click.option(
