@@ -12,7 +12,10 @@ import pandas as pd
 
 from hpcbench import __version__
 from hpcbench.predict.basis import Basis, basis_of
-from hpcbench.predict.devices.device import Device
+from hpcbench.predict.devices.device import Device, Scaling
+from hpcbench.predict.networks.catalog.catalog import shipped_catalog
+from hpcbench.predict.networks.images import model as image_networks
+from hpcbench.predict.networks.images.model import ImageNetworks
 from hpcbench.predict.networks.listed import listed_networks
 from hpcbench.predict.networks.listed.listed_networks import ListedNetworks
 from hpcbench.predict.power import model as power_model
@@ -26,7 +29,7 @@ from hpcbench.predict.time.model import OperatorTime
 from hpcbench.predict.typical_errors import TypicalError, typical_errors
 
 Progress = Callable[[int, int], None]
-_STEPS = 4
+_STEPS = 5
 _NOTHING = "no operators for this quantity"
 _COLUMNS = ("predicted", "lower", "upper", "reason")
 
@@ -37,6 +40,7 @@ class Fleet:
 
     operator_time: OperatorTime
     listed: ListedNetworks
+    images: ImageNetworks
     power: PowerModel
     basis: Basis
     versions: Mapping[str, str]  # of the packages that fitted it
@@ -81,6 +85,7 @@ class Fleet:
         return {
             "operator_time": self.operator_time.to_json(),
             "listed": self.listed.to_json(),
+            "images": self.images.to_json(),
             "power": self.power.to_json(),
             "devices": [_fields(each) for each in {device.name: device for device in self.devices.values()}.values()],
             "typical_errors": [asdict(each) for each in self.typical_errors],
@@ -93,6 +98,7 @@ class Fleet:
         return cls(
             operator_time=time,
             listed=ListedNetworks.from_json(models["listed"], time),
+            images=ImageNetworks.from_json(models["images"]),
             power=PowerModel.from_json(models["power"]),
             basis=basis,
             versions=versions,
@@ -111,7 +117,7 @@ class Fleet:
                 name: prediction.table(each.log_value, widths[name], each.reason) for name, each in estimates.items()
             }
         if kind == IMAGE:
-            return {}
+            return {"time_s": self.images.predict(rows, devices)}
         return self.power.predict_networks(rows, lists, devices)
 
 
@@ -151,9 +157,12 @@ def fit(data: DataSet, progress: Progress = lambda done, of: None) -> Fleet:
     of_lists = data.networks[kinds == LISTED].reset_index(drop=True)
     listed = listed_networks.fit(of_lists, data.lists, devices, operators, time)
     progress(2, _STEPS)
-    power = power_model.fit(operators, data.networks, data.lists, devices)
+    of_images = data.networks[kinds == IMAGE].reset_index(drop=True)
+    images = image_networks.fit(of_images, shipped_catalog(), devices)
     progress(3, _STEPS)
-    fleet = Fleet(time, listed, power, basis_of(data), _versions(), _fitted_devices(data))
+    power = power_model.fit(operators, data.networks, data.lists, devices)
+    progress(4, _STEPS)
+    fleet = Fleet(time, listed, images, power, basis_of(data), _versions(), _fitted_devices(data))
     found = typical_errors(
         data,
         lambda rows: fleet.predict_operators(rows.operators, rows.devices),
@@ -171,11 +180,13 @@ def _fitted_devices(data: DataSet) -> dict[str, Device]:
 
 
 def _fields(device: Device) -> dict[str, Any]:
-    return {**vars(device), "matrix_flops_per_s": dict(device.matrix_flops_per_s), "aliases": list(device.aliases)}
+    scaling = [vars(each) for each in device.scaling]
+    return {**vars(device), "matrix_flops_per_s": dict(device.matrix_flops_per_s), "scaling": scaling}
 
 
 def _device(fields: Mapping[str, Any]) -> Device:
-    return Device(**{**fields, "aliases": tuple(fields["aliases"])})
+    scaling = tuple(Scaling(**each) for each in fields["scaling"])
+    return Device(**{**fields, "aliases": tuple(fields["aliases"]), "scaling": scaling})
 
 
 def _versions() -> dict[str, str]:

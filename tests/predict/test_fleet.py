@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 from hpcbench.predict import fleet_file
+from hpcbench.predict.devices.device import Scaling
 from hpcbench.predict.fleet import Fleet, fit
 from hpcbench.predict.sets.data_set import DataSet, rows_to_predict, rows_to_train_on
 from tests.predict.sets import raw_files
@@ -50,6 +51,12 @@ def test_devices_without_a_description_are_refused_in_the_same_words(fitted: Fle
     found = predictions(fitted, lost)
     assert set(found["reason"]) == {"no description of the device 'GPU A'", "no description of the device 'GPU B'"}
     assert found["predicted"].isna().all()
+
+
+def test_measured_peaks_of_cpus_are_kept(fitted: Fleet) -> None:
+    cpu = replace(fitted.devices["GPU A"], scaling=(Scaling(1, 1e10, 1e9), Scaling(8, 7e10, 0.0)))
+    again = fleet_file.from_text(fleet_file.to_text(replace(fitted, devices={"GPU A": cpu})), "fleet.json")
+    assert again.devices["GPU A"] == cpu
 
 
 def test_progress_ends_with_all_steps() -> None:
