@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from hpcbench.commands.predict.model_file import DEFAULT_FILE, FIT, text_of
-from hpcbench.predict.fleet import Fleet, fit
-from hpcbench.predict.fleet_file import from_text
-from hpcbench.predict.sets.data_set import DataSet
 from hpcbench.store.workspace import Workspace
 from hpcbench.util.text import plural
+
+if TYPE_CHECKING:
+    from hpcbench.predict.fleet import Fleet
 
 
 def models_of(workspace: Workspace, file: str | None) -> tuple[Fleet, str]:
@@ -17,6 +18,10 @@ def models_of(workspace: Workspace, file: str | None) -> tuple[Fleet, str]:
 
     Without a file, they are those of the data sheets. Raise UserError if the file is missing or no model file.
     """
+    from hpcbench.predict.fleet import fit
+    from hpcbench.predict.fleet_file import from_text
+    from hpcbench.predict.sets.data_set import DataSet
+
     path = Path(file) if file else workspace.root / DEFAULT_FILE
     if file is None and not path.exists():
         return fit(DataSet()), f"Models without measurements, from data sheets alone; to fit them: {FIT}"

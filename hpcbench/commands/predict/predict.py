@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 from functools import partial
+from typing import TYPE_CHECKING
 
 import click
 
@@ -23,8 +24,6 @@ from hpcbench.config.yaml_document import load_yaml
 from hpcbench.errors import UserError
 from hpcbench.plan.plan import Plan
 from hpcbench.predict.choice.cost import price_of
-from hpcbench.predict.fleet import Fleet
-from hpcbench.predict.results.fleet_models import FleetModels, measured_devices
 from hpcbench.predict.results.listed_cases import listed_cases
 from hpcbench.predict.results.predictions import Predictions, Question, predict
 from hpcbench.predict.results.table import ENERGY, TIME
@@ -39,6 +38,9 @@ from hpcbench.store.workspace import Workspace
 from hpcbench.util.console import err, out
 from hpcbench.util.exit_status import FAILURE, SUCCESS, exit_statuses
 from hpcbench.util.text import plural
+
+if TYPE_CHECKING:
+    from hpcbench.predict.fleet import Fleet
 
 FORMATS = ("json", "csv", "html")
 EPILOG = """\b
@@ -170,6 +172,8 @@ def _given(fastest: bool, least_energy: bool, within: float | None) -> dict[str,
 
 def _predicted(plan: Plan, workspace: Workspace, chosen: AskedDevices, fleet: Fleet, basis: str) -> Predictions:
     """Return the predictions of the cases of a plan. Raise UserError if no case is a network."""
+    from hpcbench.predict.results.fleet_models import FleetModels, measured_devices
+
     listed = operator_lists(plan.cases, plan.site, workspace, _announce)
     found = listed_cases(plan.cases, listed)
     if (found.cases["refused"] != "").all():
