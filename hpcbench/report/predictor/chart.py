@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import altair as alt
 import pandas as pd
 
 from hpcbench.analysis.cases.pareto import front
 from hpcbench.predict.results.choices import by_case
-from hpcbench.predict.results.predictions import Predictions
 from hpcbench.predict.results.table import ENERGY, TIME
 from hpcbench.report.charts import theme
 from hpcbench.report.charts.components import Figure, colour, measure, numbered, shape, sized, with_limits
@@ -18,6 +17,9 @@ from hpcbench.report.charts.theme import PlotSize
 from hpcbench.report.text.numbers import formatter
 from hpcbench.report.text.predictions.columns import device_in_state
 from hpcbench.report.text.predictions.quantities import quantity
+
+if TYPE_CHECKING:
+    from hpcbench.predict.results.predictions import Predictions
 
 MOST_FIGURES = 6
 

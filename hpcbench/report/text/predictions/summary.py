@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import pandas as pd
 
 from hpcbench.predict.results.choices import best_device, best_states, within
-from hpcbench.predict.results.predictions import Predictions
 from hpcbench.predict.results.table import ENERGY, TIME
 from hpcbench.report.text.predictions import sentences
 from hpcbench.report.text.predictions.columns import device_in_state
+
+if TYPE_CHECKING:
+    from hpcbench.predict.results.predictions import Predictions
 
 _OF_SITE = ("price:", "co2e:")  # quantities that depend on the site file
 
