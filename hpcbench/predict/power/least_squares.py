@@ -22,7 +22,7 @@ def nonnegative(matrix: Floats, target: Floats, prior: Floats, strength: float) 
     penalty = strength / prior**2
     gram = matrix.T @ matrix + np.diag(penalty)
     linear = matrix.T @ target + penalty * prior
-    found: Floats = np.linalg.solve(gram, linear)
+    found: Floats = np.linalg.solve(gram, linear).astype("float64")
     if (found >= 0).all():
         return found
     found = np.maximum(found, 0.0)
