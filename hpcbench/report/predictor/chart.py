@@ -34,7 +34,8 @@ def figures_of_predictions(predictions: Predictions) -> list[Figure]:
 def _figure(number: int, rows: pd.DataFrame, predictions: Predictions) -> Figure:
     case = rows["label"].iloc[0]
     title = f"Energy over time of {predictions.experiment}{f', {case}' if case else ''}"
-    caption = "Predicted time and energy of a step; bars: 90 % prediction intervals; dashed line: Pareto front."
+    of_bars = "bars: 90 % prediction intervals of default states"
+    caption = f"Predicted time and energy of a step; {of_bars}; dashed line: Pareto front."
     on_front = rows[front(rows[[TIME, ENERGY]].to_numpy(dtype="float64"))].sort_values(TIME)
     members = ", ".join(device_in_state(row) for _, row in on_front.iterrows())
     description = f"{caption} On the front, fastest first: {members}."
@@ -59,7 +60,7 @@ def draw(rows: pd.DataFrame, predictions: Predictions, place: PlotSize) -> Any:
     x = alt.X("x:Q", title=across.title, scale=x_scale)
     y = alt.Y("value:Q", title=up.title, scale=y_scale)
     base = alt.Chart(frame).encode(color=colour("device", frame["colour"]))
-    rules = base.mark_rule(opacity=0.4, clip=True)
+    rules = base.transform_filter("datum.state === ''").mark_rule(opacity=0.4, clip=True)
     upright = rules.encode(x, alt.Y("low:Q", title=up.title, scale=y_scale), alt.Y2("high:Q"))
     level = rules.encode(alt.X("x_low:Q", title=across.title, scale=x_scale), alt.X2("x_high:Q"), y)
     tooltip = [

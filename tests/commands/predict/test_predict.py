@@ -13,6 +13,7 @@ import pytest
 from hpcbench.collect.operator_lists import lists
 from hpcbench.core.profiling.operator_list import ListedOperator, OperatorList
 from hpcbench.core.run_spec import PlannedRun
+from tests.commands.predict.test_predictor import DEVICES, operators, write
 from tests.conftest import CommandLine
 from tests.predict.aten.calls import tensor
 
@@ -124,3 +125,16 @@ def test_a_page_and_figures_are_written(predict: Callable[..., Any], invoke: Com
     assert "wrote" in done.stderr
     assert "trial: predictions" in (invoke.workspace / "page.html").read_text()
     assert len(list((invoke.workspace / "plots").glob("*.svg"))) == 2
+
+
+def test_models_that_were_fitted_on_a_device_say_so(predict: Callable[..., Any], invoke: CommandLine) -> None:
+    rows = operators(("GPU A", "GPU B"), 1).assign(
+        device=lambda table: table["device"].replace("GPU A", "a100-pcie-40")
+    )
+    sheets = DEVICES.assign(device=DEVICES["device"].replace("GPU A", "a100-pcie-40"))
+    write(invoke.workspace / "data", operators_time=rows, devices=sheets)
+    invoke("predictor", "fit", "data")
+    text = predict("--device", GPUS).stdout
+    assert "based on: a100-pcie-40: 60 measurements of 2 devices; this device was measured" in text
+    assert "based on: h100-sxm: 60 measurements of 2 devices; this device was not measured" in text
+    assert "Models of fleet.json, fitted on 60 rows of 2 devices (data " in text
