@@ -30,7 +30,7 @@ GROUPS = {
         "show": "Show one case: measurements, interference, machine, script, log.",
         "logs": "Print the logs of runs, or follow an active run.",
         "open": "Open the report page of a sweep in the browser.",
-        "list": "List sweeps, experiments, models, metrics, sites or environments.",
+        "list": "List sweeps, experiments, models, devices, metrics, sites or environments.",
     },
     "analyse": {
         "report": "Print the results, best first; write a page, figures or tables.",
@@ -38,6 +38,9 @@ GROUPS = {
         "gate": "Run an experiment, compare it with a baseline, and return a verdict.",
         "reparse": "Extract metrics again from stored output, e.g. with a new pattern.",
         "history": "Show the results of an experiment over time, and detect changes.",
+    },
+    "predict": {
+        "predictor": "Fit and evaluate models of time, power and energy.",
     },
     "setup": {
         "init": "Create a workspace with a site file and examples.",
@@ -50,7 +53,7 @@ GROUPS = {
         "help": "Show the help of a command.",
     },
 }
-TITLES = {"run": "Run", "inspect": "Inspect", "analyse": "Analyse", "setup": "Set up and manage"}
+TITLES = {"run": "Run", "inspect": "Inspect", "analyse": "Analyse", "predict": "Predict", "setup": "Set up and manage"}
 FOLDERS = {name: group for group, commands in GROUPS.items() for name in commands}
 COLORS = ("auto", "always", "never")
 COMPLETION = "_HPCBENCH_COMPLETE"  # click completes if this variable is set

@@ -138,9 +138,19 @@ class Workspace:
         return configs.parent / path if is_shipped and not own.exists() else own
 
     @property
+    def device_files(self) -> list[Path]:
+        """Return the user's own files with descriptions of devices, in configs/devices."""
+        return sorted((self.root / "configs" / "devices").glob("[!.]*.yaml"))
+
+    @property
     def machines(self) -> Path:
         """Return the folder of the peak performance of node types, which all sweeps share."""
         return self.root / "results" / ".machines"
+
+    @property
+    def operator_lists(self) -> Path:
+        """Return the folder of the operators of cases that have not run, which can be deleted at any time."""
+        return self.root / "results" / ".operators"
 
     def sweeps(self) -> list[str]:
         """Return the names of all sweeps, the latest last."""

@@ -1,4 +1,4 @@
-"""hpcbench list: sweeps, experiments, models, operators, metrics, sites and environments."""
+"""hpcbench list: sweeps, experiments, models, operators, devices, metrics, sites and environments."""
 
 from __future__ import annotations
 
@@ -40,12 +40,14 @@ _OTHER_MODELS = (
     "other models: torchvision/NAME, timm/NAME, transformers/NAME, keras-applications/NAME, MODULE:FUNCTION, "
     "{onnx: FILE}; see docs/guides/models.md"
 )
+_DEVICE_NUMBERS = ("float32 TFLOP/s", "float16 TFLOP/s", "memory (GB)", "GB/s", "power (W)")
+_NUMBERS = ("size", "points", "parameters (M)", "GFLOPs per item", *_DEVICE_NUMBERS)
 Row = Sequence[str | None]
 
 
 @click.group("list", epilog=EPILOG)
 def list_command() -> None:
-    """List sweeps, experiments, models, operators, metrics, sites or environments."""
+    """List sweeps, experiments, models, operators, devices, metrics, sites or environments."""
 
 
 @list_command.command(
@@ -150,6 +152,40 @@ def operators_command(as_json: bool) -> int:
 
 
 @list_command.command(
+    "devices",
+    short_help="Devices for predictions, with rates and power.",
+    epilog=examples("hpcbench list devices", "hpcbench list devices --json | jq '.[] | {name, source}'"),
+)
+@json_option()
+@click.pass_context
+def devices_command(context: click.Context, as_json: bool) -> int:
+    """List the devices for predictions: the shipped ones, those in configs/devices, and measured nodes.
+
+    Values are those of data sheets, or peaks that `hpcbench doctor` measured. Rates are dense, float16 in matrix units.
+    """
+    found = listings.devices(workspace_of(context))
+    rows = (
+        (
+            each.name,
+            each.architecture,
+            str(each.year),
+            *(
+                f"{value:,.4g}" if value < 1e3 else f"{value:,.0f}"
+                for value in (
+                    each.float32_tflops,
+                    each.float16_tflops,
+                    each.memory_gb,
+                    each.memory_gb_per_s,
+                    each.power_w,
+                )
+            ),
+        )
+        for each in found
+    )
+    return _print(found, ("device", "architecture", "year", *_DEVICE_NUMBERS), rows, as_json)
+
+
+@list_command.command(
     "metrics",
     short_help="Metrics for --metric.",
     epilog=examples("hpcbench list metrics", "hpcbench list metrics lstm   also those of the experiment lstm"),
@@ -228,7 +264,7 @@ def _print(found: Sequence[Any], columns: Sequence[str], rows: Iterable[Row], as
         return 0
     table = Table(box=None, pad_edge=False)
     for number, column in enumerate(columns):
-        is_number = column in ("size", "points", "parameters (M)", "GFLOPs per item")
+        is_number = column in _NUMBERS
         last = number == len(columns) - 1
         table.add_column(column, justify="right" if is_number else "left", no_wrap=not last, overflow="fold")
     for row in rows:

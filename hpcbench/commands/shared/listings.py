@@ -59,6 +59,22 @@ class ListedModel:
 
 
 @dataclass(frozen=True)
+class ListedDevice:
+    """A device for predictions, with rates of data sheets or measured ones."""
+
+    name: str
+    kind: str  # gpu or cpu
+    architecture: str
+    year: int
+    float32_tflops: float
+    float16_tflops: float  # of matrix products
+    memory_gb: float
+    memory_gb_per_s: float
+    power_w: float
+    source: str
+
+
+@dataclass(frozen=True)
 class ListedMetric:
     """A metric by which reports can rank."""
 
@@ -133,6 +149,31 @@ def _model(name: str) -> ListedModel:
     flops = flops_per_item(name, model.options, training=False)
     count = blocks.parameter_count(layers, shape)
     return ListedModel(name, model.description, model.options, count, flops, TRAINING_FRAMEWORKS)
+
+
+def devices(workspace: Workspace) -> list[ListedDevice]:
+    """Return the described devices and the measured types of nodes.
+
+    Raise UserError if a device file of the workspace is not valid. Nodes whose description is incomplete are omitted.
+    """
+    # They need pandas, which nothing else here needs.
+    from hpcbench.report.load.devices import known_devices
+
+    return [
+        ListedDevice(
+            device.name,
+            device.kind,
+            device.architecture,
+            device.year,
+            device.vector_flops_per_s / 1e12,
+            device.flops_per_s("float16") / 1e12,
+            device.memory_bytes / 1e9,
+            device.memory_bytes_per_s / 1e9,
+            device.board_power_w,
+            device.source,
+        )
+        for device in known_devices(workspace).all()
+    ]
 
 
 def built_in_metrics() -> list[ListedMetric]:

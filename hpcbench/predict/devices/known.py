@@ -38,16 +38,24 @@ class KnownDevices:
             return self._of_node(name, machine, CPU)
         raise self.table.not_found(name, [*self.machines, *self._hosts()])
 
+    def all(self) -> list[Device]:
+        """Return the described devices by name, then the CPUs of the types of nodes whose peaks are sufficient."""
+        nodes = [self._cpus(name, machine) for name, machine in sorted(self.machines.items())]
+        return [*map(self._of_sheet, sorted(self.table)), *(device for device in nodes if device is not None)]
+
     def by_name(self) -> dict[str, Device]:
         """Return all devices by each of their names; nodes by their model of CPUs, if their peaks are sufficient."""
         found = [self._of_sheet(name) for name in self.table]
         names = {name: device for device in found for name in device.names}
-        for machine in self.machines.values():
-            try:
-                names[machine.cpu_model] = self._of_node(machine.cpu_model, machine, CPU)
-            except UserError:  # neither measured nor described: rows of this CPU are refused with the reason
-                continue
-        return names
+        nodes = {each.cpu_model: self._cpus(each.cpu_model, each) for each in self.machines.values()}
+        return {**names, **{model: device for model, device in nodes.items() if device is not None}}
+
+    def _cpus(self, name: str, machine: MachinePeaks) -> Device | None:
+        """Return the CPUs of a machine; None if a value is neither measured nor described."""
+        try:
+            return self._of_node(name, machine, CPU)
+        except UserError:
+            return None
 
     def _of_sheet(self, name: str) -> Device:
         """Return a described device, with the peaks of the first machine that has this GPU."""

@@ -62,6 +62,17 @@ def test_models_are_listed_with_options_and_work(invoke: CommandLine) -> None:
     assert ",".join(TRAINING_FRAMEWORKS) in "".join(shown.split()), "lines may end after a hyphen"
 
 
+def test_devices_are_shipped_and_own(invoke: CommandLine) -> None:
+    folder = invoke.workspace / "configs" / "devices"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "mine.yaml").write_text("devices:\n  l4: {board_power_w: 60}\n")
+    listed = {each["name"]: each for each in json.loads(invoke("list", "devices", "--json").stdout)}
+    assert listed["a100-pcie-40"]["float16_tflops"] == 312
+    assert listed["l4"]["power_w"] == 60
+    row = next(line.split() for line in invoke("list", "devices").stdout.splitlines() if line.startswith("h100-pcie "))
+    assert row == ["h100-pcie", "Hopper", "2022", "51.2", "756", "80", "2,039", "350"]
+
+
 def test_metrics_are_those_of_a_sweep_or_experiment_and_the_built_in_ones(small: CommandLine) -> None:
     own = {"rate": "higher", "depth": None}
     for named in ("small", "trial", "latest", "trial.yaml"):

@@ -76,3 +76,10 @@ def test_rows_of_data_find_their_device_by_the_name_that_tools_report() -> None:
     assert found["AMD EPYC 7763 64-Core Processor"].units == 128, "the measured node, not one processor"
     assert found["epyc-7763"].units == 64
     assert found["Some CPU"].units == 8
+
+
+def test_all_devices_are_listed_once() -> None:
+    names = [device.name for device in KNOWN.all()]
+    assert names == [*sorted(KNOWN.table), "odd", "with-gpu", "without"]
+    incomplete = {"bare": MACHINES["without"]._replace(memory_bytes=None)}
+    assert "bare" not in [device.name for device in KnownDevices(KNOWN.table, incomplete).all()]

@@ -1,0 +1,78 @@
+"""Boosted trees as text: LightGBM's own format, in which a model is saved and loaded."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from hpcbench.predict.tables.prediction import Floats
+
+if TYPE_CHECKING:
+    from lightgbm import Booster
+
+_PARAMETERS = {
+    "objective": "huber",
+    "alpha": 0.2,
+    "learning_rate": 0.08,
+    "feature_fraction": 0.5,
+    "bagging_fraction": 0.8,
+    "bagging_freq": 1,
+    "verbose": -1,
+    "seed": 0,
+    "deterministic": True,
+    "force_row_wise": True,
+    "num_threads": 1,
+}
+
+
+@dataclass(frozen=True)
+class Trees:
+    """A fitted model: the names of its features, and LightGBM's text."""
+
+    names: tuple[str, ...]
+    text: str
+
+    @cached_property
+    def _booster(self) -> Booster:
+        from lightgbm import Booster
+
+        return Booster(model_str=self.text)
+
+    def predict(self, features: pd.DataFrame) -> Floats:
+        """Return the value for each row of features."""
+        if not len(features):
+            return np.empty(0)
+        return np.asarray(self._booster.predict(_matrix(features, self.names), num_threads=1), dtype="float64")
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the model as JSON types."""
+        return {"names": list(self.names), "text": self.text}
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Trees:
+        """Return the model that `to_json` described."""
+        return cls(tuple(data["names"]), data["text"])
+
+
+def fit_trees(
+    features: pd.DataFrame, target: Floats, weights: Floats, names: Sequence[str], rounds: int, leaves: int, least: int
+) -> Trees:
+    """Return trees that minimise the weighted Huber loss, with squares up to 0.2 and absolute values above.
+
+    `least` is the fewest rows of a leaf.
+    """
+    import lightgbm
+
+    data = lightgbm.Dataset(_matrix(features, names), target, weight=weights)
+    parameters = {**_PARAMETERS, "num_leaves": leaves, "min_data_in_leaf": least}
+    booster = lightgbm.train(parameters, data, num_boost_round=rounds)
+    return Trees(tuple(names), booster.model_to_string())
+
+
+def _matrix(features: pd.DataFrame, names: Sequence[str]) -> Floats:
+    return features[list(names)].to_numpy(dtype="float64")

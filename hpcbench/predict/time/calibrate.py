@@ -1,0 +1,56 @@
+"""Calibration of the intervals of operators: on devices, and on groups of shapes, that a fit did not see."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from hpcbench.predict.calibration.intervals import Calibration, calibrated
+from hpcbench.predict.time.core import fit_core
+from hpcbench.predict.time.efficiency import Size
+from hpcbench.predict.time.prepared import Prepared
+from hpcbench.predict.time.priors import CALIBRATION
+
+_FOLDS = 3  # of groups of shapes
+_SHAPE = ("batch", "m", "n", "k", "rows", "columns", "heads")
+_CELL = 1.0  # size of a group of shapes, as the binary logarithm of a size
+_SIZE = Size(rounds=80, own_rounds=60)
+
+
+def unseen_devices(rows: Prepared) -> Calibration:
+    """Return the calibration for devices without rows: each device is left out once."""
+    names = rows.names.unique()
+    if len(names) < 2:
+        return CALIBRATION
+    errors = [_errors(rows, (rows.names == name).to_numpy()) for name in names]
+    return calibrated(pd.concat(errors, ignore_index=True))
+
+
+def seen_devices(rows: Prepared) -> Calibration:
+    """Return the calibration for devices with rows: groups of similar shapes are left out."""
+    fold = _shape_group(rows.rows) % _FOLDS
+    errors = [_errors(rows, fold == each) for each in range(_FOLDS) if 0 < np.sum(fold == each) < len(fold)]
+    return calibrated(pd.concat(errors, ignore_index=True), shared=False) if errors else CALIBRATION
+
+
+def _errors(rows: Prepared, left_out: np.ndarray) -> pd.DataFrame:
+    """Return the errors of the rows that are left out of a fit of their families."""
+    asked = rows.select(left_out)
+    needed = rows.family.isin(asked.family.unique()).to_numpy()
+    core = fit_core(rows.select(needed & ~left_out), _SIZE)
+    predicted, spread = core.log_times(asked)
+    return pd.DataFrame(
+        {
+            "error": np.log(asked.rows["time_s"].to_numpy(dtype="float64")) - predicted,
+            "spread": spread,
+            "group": asked.family.to_numpy(),
+            "cluster": asked.names.to_numpy(),
+        }
+    )
+
+
+def _shape_group(rows: pd.DataFrame) -> np.ndarray:
+    """Return a number for each row that similar shapes share."""
+    cells = np.floor(np.log2(rows[list(_SHAPE)].fillna(1.0).clip(lower=1.0)) / _CELL).astype("int64")
+    hashed = pd.util.hash_pandas_object(pd.DataFrame(cells), index=False).to_numpy()
+    return np.asarray(hashed % np.uint64(1009), dtype="int64")

@@ -1,0 +1,167 @@
+"""The time of operators on devices, with or without measurements of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from hpcbench.predict.calibration.intervals import Calibration
+from hpcbench.predict.devices.device import Device
+from hpcbench.predict.tables.prediction import Estimate, Floats
+from hpcbench.predict.tables.prediction import table as prediction_table
+from hpcbench.predict.time.calibrate import seen_devices, unseen_devices
+from hpcbench.predict.time.core import Core, fit_core
+from hpcbench.predict.time.efficiency import Size
+from hpcbench.predict.time.families import families
+from hpcbench.predict.time.floors import Floors
+from hpcbench.predict.time.hull import Hull, hull
+from hpcbench.predict.time.prepared import Prepared, prepare
+from hpcbench.predict.time.priors import CALIBRATION
+from hpcbench.predict.time.usable import capped, reasons, usable
+
+_MOST_ROWS = 3000  # of a device, family and data type
+_MOST_CALIBRATION_ROWS = 500
+_SEEN = 50  # rows of a device in a family from which on it counts as measured
+_WIDER = 0.3  # relative growth of the spread for each standard deviation out of the hull
+
+
+@dataclass(frozen=True)
+class OperatorTime:
+    """A fitted model of the time of operators."""
+
+    core: Core
+    hulls: Mapping[str, Hull]
+    seen: Calibration
+    unseen: Calibration
+    rows: Mapping[str, int]  # that the fit rests on, by "family|device"
+    flaws: tuple[str, ...] = ()
+
+    def estimate(self, operators: pd.DataFrame, devices: Mapping[str, Device], in_stream: bool = False) -> Estimate:
+        """Return the time of each row of a table of operators in seconds, on the device that it names.
+
+        With `in_stream`, it is the time of the kernel in a network, without the cost of its launch. Otherwise, the
+        column `timing` decides. Rows that cannot be predicted have a reason.
+        """
+        why = reasons(operators, devices).to_numpy(dtype="object")
+        answered = why == ""
+        log_value, spread = np.full(len(operators), np.nan), np.full(len(operators), np.nan)
+        if answered.any():
+            asked = prepare(operators[answered], devices, in_stream)
+            log_value[answered], raw = self.core.log_times(asked)
+            spread[answered] = raw * (1.0 + _WIDER * self._distance(asked))
+        return Estimate(log_value, spread, why)
+
+    def predict(self, operators: pd.DataFrame, devices: Mapping[str, Device], in_stream: bool = False) -> pd.DataFrame:
+        """Return the predictions of `estimate` with their intervals and their basis, as `prediction.COLUMNS`."""
+        found = self.estimate(operators, devices, in_stream)
+        half = np.full(len(operators), np.nan)
+        basis = self.basis(operators, devices)
+        answered = found.reason == ""
+        if answered.any():
+            family = prepare(operators[answered], devices, in_stream).family
+            half[answered] = self._half_width(family, found.spread[answered], basis["seen"].to_numpy()[answered])
+        return pd.concat([prediction_table(found.log_value, half, found.reason), basis.drop(columns="seen")], axis=1)
+
+    def basis(self, operators: pd.DataFrame, devices: Mapping[str, Device]) -> pd.DataFrame:
+        """Return what the answer for each row rests on.
+
+        `basis_rows` and `basis_devices` count the measurements of its family, `distance` says how far it is from them
+        in standard deviations, and `seen` whether its device is among them.
+        """
+        count = len(operators)
+        found = pd.DataFrame(
+            {
+                "basis_rows": np.zeros(count, dtype="int64"),
+                "basis_devices": np.zeros(count, dtype="int64"),
+                "distance": np.full(count, np.nan),
+                "seen": np.zeros(count, dtype=bool),
+            }
+        )
+        answered = (reasons(operators, devices) == "").to_numpy()
+        if not answered.any():
+            return found
+        asked = prepare(operators[answered], devices)
+        by_family = pd.Series(self.rows, dtype="int64").groupby(lambda key: key.split("|")[0])
+        found.loc[answered, "basis_rows"] = asked.family.map(by_family.sum()).fillna(0).to_numpy(dtype="int64")
+        found.loc[answered, "basis_devices"] = asked.family.map(by_family.size()).fillna(0).to_numpy(dtype="int64")
+        found.loc[answered, "distance"] = np.where(asked.family.isin(list(self.hulls)), self._distance(asked), np.nan)
+        own = (asked.family + "|" + asked.names).map(dict(self.rows)).fillna(0)
+        found.loc[answered, "seen"] = (own >= _SEEN).to_numpy()
+        return found
+
+    def _half_width(self, family: pd.Series, spread: Floats, seen: np.ndarray) -> Floats:
+        """Return half the width of intervals; families without a model have the calibration of the prior."""
+        fitted = np.where(seen, self.seen.half_width(family, spread), self.unseen.half_width(family, spread))
+        modelled = family.isin(list(self.core.efficiencies)).to_numpy()
+        return np.where(modelled, fitted, CALIBRATION.half_width(family, spread))
+
+    def _distance(self, asked: Prepared) -> Floats:
+        found = np.zeros(len(asked.rows))
+        for family, each in self.hulls.items():
+            of = (asked.family == family).to_numpy()
+            if of.any():
+                found[of] = each.distance(asked.features[of])
+        return found
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the model as JSON types."""
+        return {
+            "core": self.core.to_json(),
+            "hulls": {family: each.to_json() for family, each in self.hulls.items()},
+            "seen": _calibration_json(self.seen),
+            "unseen": _calibration_json(self.unseen),
+            "rows": dict(self.rows),
+            "flaws": list(self.flaws),
+        }
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> OperatorTime:
+        """Return the model that `to_json` described."""
+        return cls(
+            Core.from_json(data["core"]),
+            {family: Hull.from_json(each) for family, each in data["hulls"].items()},
+            Calibration(**data["seen"]),
+            Calibration(**data["unseen"]),
+            data["rows"],
+            tuple(data["flaws"]),
+        )
+
+
+PRIOR = OperatorTime(Core(Floors({}, {}, {}), {}), {}, CALIBRATION, CALIBRATION, {})
+
+
+def fit(operators: pd.DataFrame, devices: Mapping[str, Device], calibrate: bool = True) -> OperatorTime:
+    """Return the model of a table of operators with times; without usable rows, the prior of public sets.
+
+    Without `calibrate`, intervals are those of the prior. Rows that cannot be used are counted in `flaws`.
+    """
+    rows, flaws = usable(operators, devices)
+    if rows.empty:
+        return OperatorTime(PRIOR.core, {}, CALIBRATION, CALIBRATION, {}, tuple(flaws))
+    counts = _counts(rows, devices)
+    chosen = prepare(rows[capped(rows, _MOST_ROWS)], devices)
+    core = fit_core(chosen, Size())
+    hulls = {name: hull(name, chosen.features[(chosen.family == name).to_numpy()]) for name in core.efficiencies}
+    if not calibrate:
+        return OperatorTime(core, hulls, CALIBRATION, CALIBRATION, counts, tuple(flaws))
+    sample = chosen.select(capped(chosen.rows, _MOST_CALIBRATION_ROWS, seed=1))
+    return OperatorTime(core, hulls, seen_devices(sample), unseen_devices(sample), counts, tuple(flaws))
+
+
+def _counts(rows: pd.DataFrame, devices: Mapping[str, Device]) -> dict[str, int]:
+    """Return the number of rows by "family|device"."""
+    names = rows["device"].map({name: device.name for name, device in devices.items()})
+    found = (families(rows) + "|" + names).value_counts()
+    return {str(key): int(count) for key, count in found.items()}
+
+
+def _calibration_json(calibration: Calibration) -> dict[str, Any]:
+    return {
+        "clusters": calibration.clusters,
+        "cluster": calibration.cluster,
+        "quantiles": dict(calibration.quantiles),
+    }

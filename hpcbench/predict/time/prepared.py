@@ -1,0 +1,66 @@
+"""Rows of operators, made ready for the model: names, families, bounds, features, and floors' priors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from hpcbench.predict.devices.device import Device
+from hpcbench.predict.operators.features import features
+from hpcbench.predict.operators.sustained import sustained_bounds
+from hpcbench.predict.tables import operators as table
+from hpcbench.predict.tables.prediction import Floats
+from hpcbench.predict.time.families import families
+from hpcbench.predict.time.floors import floor_keys
+from hpcbench.predict.time.priors import events, prior_floor
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """Rows of operators with what the model needs, as arrays and series of equal length and index."""
+
+    rows: pd.DataFrame
+    names: pd.Series  # of devices, without aliases
+    family: pd.Series
+    keys: pd.Series  # of floors
+    bound_s: Floats
+    prior_s: Floats  # of floors
+    events_s: Floats
+    features: pd.DataFrame
+
+    def select(self, chosen: np.ndarray) -> Prepared:
+        """Return some of the rows."""
+        return Prepared(
+            self.rows[chosen],
+            self.names[chosen],
+            self.family[chosen],
+            self.keys[chosen],
+            self.bound_s[chosen],
+            self.prior_s[chosen],
+            self.events_s[chosen],
+            self.features[chosen],
+        )
+
+
+def prepare(rows: pd.DataFrame, devices: Mapping[str, Device], in_stream: bool = False) -> Prepared:
+    """Return the rows of a table of operators, prepared; `in_stream` overrides how each row is timed."""
+    rows = rows.reset_index(drop=True)
+    timing = rows["timing"].where(rows["timing"] == table.STREAM, table.CALL)
+    if in_stream:
+        timing = pd.Series(table.STREAM, index=rows.index)
+    names = rows["device"].map({name: device.name for name, device in devices.items()}).fillna(rows["device"])
+    family = families(rows)
+    bounds = sustained_bounds(rows, devices)
+    return Prepared(
+        rows=rows,
+        names=names.astype("object"),
+        family=family,
+        keys=floor_keys(rows, family, timing),
+        bound_s=bounds.soft_s(),
+        prior_s=prior_floor(rows, devices, timing),
+        events_s=events(rows, devices, timing),
+        features=features(rows, devices, bounds),
+    )

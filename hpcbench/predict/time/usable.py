@@ -1,0 +1,65 @@
+"""Which rows of a table of operators a fit can use, and what is wrong with the others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+
+from hpcbench.predict.devices.device import Device
+from hpcbench.predict.operators.device_columns import PRECISIONS
+from hpcbench.predict.operators.roofline import MATRIX_KINDS
+from hpcbench.predict.tables import operators as table
+from hpcbench.predict.time.families import families
+
+_CONTRADICTION = 2.0  # factor between the times of rows with the same key
+_SAME = ("device", "library", "kernel_name", "timing", "clock_mhz", "power_limit_w", "threads", *table.WORK)
+
+
+def reasons(rows: pd.DataFrame, devices: Mapping[str, Device]) -> pd.Series:
+    """Return why the time of each row cannot be predicted; empty if it can."""
+    found = pd.Series("", index=rows.index, dtype="object")
+    unknown_kind = families(rows) == ""
+    found[unknown_kind] = "operators of kind '" + rows["kind"][unknown_kind] + "' have no model"
+    no_size = ~unknown_kind & ~((rows["flops"] > 0) | (rows["bytes"] > 0))
+    found[no_size] = "the operator has neither FLOPs nor bytes"
+    no_dtype = (found == "") & rows["kind"].isin(MATRIX_KINDS) & ~rows["dtype"].isin(list(PRECISIONS))
+    found[no_dtype] = "products in data type '" + rows["dtype"][no_dtype] + "' have no model"
+    no_device = ~rows["device"].isin(list(devices))
+    found[no_device] = "device '" + rows["device"][no_device] + "' has no description"
+    return found
+
+
+def usable(rows: pd.DataFrame, devices: Mapping[str, Device]) -> tuple[pd.DataFrame, list[str]]:
+    """Return the rows with a time that a fit can use, and a text for each kind of flaw with the number of its rows."""
+    flaws = []
+    timed = rows[rows["time_s"].notna()]
+    positive = timed["time_s"] > 0
+    if not positive.all():
+        flaws.append(f"{int((~positive).sum())} rows left out: their time is zero or negative")
+    timed = timed[positive]
+    why = reasons(timed, devices)
+    flaws += [f"{count} rows left out: {reason}" for reason, count in why[why != ""].value_counts().items()]
+    kept = timed[why == ""].reset_index(drop=True)
+    contradictory = _contradictions(kept)
+    if contradictory:
+        flaws.append(f"{contradictory} rows contradict others: the same operator, times over 2x apart")
+    return kept, flaws
+
+
+def _contradictions(rows: pd.DataFrame) -> int:
+    """Return how many rows share their key with a row whose time differs by more than the factor."""
+    keys = pd.util.hash_pandas_object(rows[list(_SAME)], index=False)
+    repeated = keys.duplicated(keep=False)
+    times = rows["time_s"][repeated].groupby(keys[repeated])
+    return int((times.transform("max") > _CONTRADICTION * times.transform("min")).sum())
+
+
+def capped(rows: pd.DataFrame, most: int, seed: int = 0) -> np.ndarray:
+    """Return which rows to keep: at most so many for each device, family and data type, chosen at random."""
+    order = np.random.default_rng(seed).permutation(len(rows))
+    shuffled = pd.DataFrame({"device": rows["device"], "family": families(rows), "dtype": rows["dtype"]}).iloc[order]
+    place = np.empty(len(rows), dtype="int64")
+    place[order] = shuffled.groupby(["device", "family", "dtype"], sort=False).cumcount().to_numpy()
+    return np.asarray(place < most)

@@ -1,0 +1,40 @@
+"""A clock or a power limit that a device does not have is refused."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from hpcbench.errors import UserError
+from hpcbench.predict.devices.device import Device
+from hpcbench.predict.devices.states import check_clock_mhz, check_power_limit_w
+
+A100 = replace(
+    Device("a100", "NVIDIA", "Ampere", 2020, 108, 1410, 19.5e12, 40e9, 1555e9, 40 * 2**20, 250),
+    lowest_mhz=210,
+    lowest_power_limit_w=150,
+)
+
+
+def test_a_state_that_the_device_has_is_returned() -> None:
+    assert [check_clock_mhz(A100, clock) for clock in (210, 960, 1410)] == [210, 960, 1410]
+    assert [check_power_limit_w(A100, limit) for limit in (150, 250)] == [150, 250]
+    assert check_clock_mhz(replace(A100, lowest_mhz=None), 100) == 100
+
+
+@pytest.mark.parametrize("clock", [0, -5, 100, 1500, 2e9])
+def test_a_clock_that_the_device_does_not_have_is_refused(clock: float) -> None:
+    with pytest.raises(UserError, match="'a100' does not have a clock of") as caught:
+        check_clock_mhz(A100, clock)
+    assert caught.value.hint == "use one from 210 to 1410 MHz"
+
+
+@pytest.mark.parametrize("limit", [0, 149, 251])
+def test_a_power_limit_that_cannot_be_set_is_refused(limit: float) -> None:
+    with pytest.raises(UserError, match="does not have a power limit of") as caught:
+        check_power_limit_w(A100, limit)
+    assert caught.value.hint == "use one from 150 to 250 W"
+    with pytest.raises(UserError, match=r"power limit of") as caught:
+        check_power_limit_w(replace(A100, lowest_power_limit_w=None), 300)
+    assert caught.value.hint == "use one up to 250 W"

@@ -1,0 +1,67 @@
+"""Bounds of operators, at the rates of the data sheet and at sustained ones."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from hpcbench.predict.devices.device import Device
+from hpcbench.predict.operators.roofline import Bounds, bounds
+from hpcbench.predict.operators.sustained import sustained_bounds
+from hpcbench.predict.tables import operators as table
+from tests.predict.time.made_up import device
+
+
+def rows(**values: object) -> pd.DataFrame:
+    common = {"device": "a", "kind": table.GEMM, "dtype": "float32", "flops": 28e12, "bytes": 1.8e12}
+    return table.complete(pd.DataFrame([{**common, **values}]))
+
+
+def test_times_of_flops_and_bytes() -> None:
+    found = bounds(rows(), {"a": device("a")})
+    assert found.compute_s[0] == pytest.approx(2.0)
+    assert found.memory_s[0] == pytest.approx(2.0)
+    assert found.roofline_s[0] == pytest.approx(2.0)
+
+
+def test_matrix_kinds_compute_in_their_data_type_and_others_in_vectors() -> None:
+    devices = {"a": device("a")}
+    assert bounds(rows(dtype="float16"), devices).compute_s[0] == pytest.approx(0.25)
+    assert bounds(rows(dtype="float16", kind=table.POINTWISE), devices).compute_s[0] == pytest.approx(2.0)
+
+
+def test_a_cpu_with_fewer_threads_than_cores_has_lower_peaks() -> None:
+    cpu = device("a", kind="cpu", units=16)
+    found = bounds(rows(threads=4), {"a": cpu})
+    assert found.compute_s[0] == pytest.approx(2.0 * 16 / 4)
+    assert found.memory_s[0] == pytest.approx(2.0), "a quarter of the cores reaches the bandwidth"
+
+
+def test_a_device_without_a_description_has_no_bounds() -> None:
+    assert np.isnan(bounds(rows(device="b"), {"a": device("a")}).roofline_s[0])
+
+
+def test_the_soft_maximum_is_largest_for_equal_times() -> None:
+    found = Bounds(np.array([1.0, 1.0]), np.array([1.0, 0.0])).soft_s(4.0)
+    assert found == pytest.approx([2**0.25, 1.0])
+
+
+def test_power_limits_the_rate() -> None:
+    # 1.28 W for each TFLOP/s and nm: 14 TFLOP/s at 12 nm are 215 W.
+    tight = device("a", board_power_w=215.04)
+    found = sustained_bounds(rows(), {"a": tight})
+    assert found.compute_s[0] == pytest.approx(2.0 * 2**0.25)
+    assert sustained_bounds(rows(), {"a": device("a")}).compute_s[0] == pytest.approx(2.0)
+
+
+@pytest.mark.parametrize("changes", [{"process_nm": None}, {"kind": "cpu"}])
+def test_power_limits_nothing_that_is_not_known(changes: dict[str, object]) -> None:
+    tight: Device = device("a", board_power_w=1.0, **changes)
+    assert sustained_bounds(rows(), {"a": tight}).compute_s[0] == pytest.approx(2.0)
+
+
+def test_small_data_come_from_the_cache() -> None:
+    # 80 units x 1.4 GHz x 11.7 bytes are 1.31 TB/s; at 0.85 times the cache, half of the bytes come from it.
+    devices = {"a": device("a")}
+    half = sustained_bounds(rows(bytes=0.85 * 6e6), devices).memory_s[0]
+    assert half == pytest.approx(0.85 * 6e6 * 0.5 * (1 / 900e9 + 1 / (80 * 1.4e9 * 11.7)))
+    assert sustained_bounds(rows(), devices).memory_s[0] == pytest.approx(2.0, rel=1e-4)

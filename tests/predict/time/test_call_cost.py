@@ -1,0 +1,25 @@
+"""The cost of a call."""
+
+import numpy as np
+import pytest
+
+from hpcbench.predict.time import call_cost
+
+FLOOR, EVENTS = np.full(3, 30e-6), np.full(3, 10e-6)
+
+
+def test_short_kernels_take_the_floor_and_long_ones_their_time_and_the_events() -> None:
+    found = call_cost.measured(np.array([1e-6, 20e-6, 1.0]), FLOOR, EVENTS)
+    assert found == pytest.approx([30e-6, 30e-6 * 2 ** (1 / 16), 1.00001])
+
+
+def test_the_kernel_is_the_inverse() -> None:
+    device = np.array([25e-6, 100e-6, 1e-2])
+    assert call_cost.kernel(call_cost.measured(device, FLOOR, EVENTS), FLOOR, EVENTS) == pytest.approx(device)
+
+
+def test_sensitivity_is_the_derivative() -> None:
+    device = np.array([1e-6, 25e-6, 1e-2])
+    step = 1e-6
+    change = np.log(call_cost.measured(device * (1 + step), FLOOR, EVENTS) / call_cost.measured(device, FLOOR, EVENTS))
+    assert call_cost.sensitivity(device, FLOOR, EVENTS) == pytest.approx(change / step, rel=1e-3, abs=1e-6)

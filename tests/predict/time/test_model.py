@@ -1,0 +1,98 @@
+"""The model of the time of operators, on made-up devices."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from hpcbench.predict.tables import operators as table
+from hpcbench.predict.tables.prediction import COLUMNS
+from hpcbench.predict.time.model import PRIOR, OperatorTime, fit
+from tests.predict.time.made_up import DEVICES, FLOOR_S, device, products
+
+pytest.importorskip("lightgbm")
+
+
+@pytest.fixture(scope="module")
+def model() -> OperatorTime:
+    return fit(products(DEVICES, 300), DEVICES)
+
+
+def test_products_of_a_seen_device(model: OperatorTime) -> None:
+    asked = products(DEVICES, 100, seed=1)
+    found = model.predict(asked, DEVICES)
+    ratio = found["predicted"] / asked["time_s"]
+    assert np.median(np.abs(ratio - 1)) < 0.03
+    assert ((found["lower"] <= asked["time_s"]) & (asked["time_s"] <= found["upper"])).mean() > 0.85
+    assert tuple(found.columns) == COLUMNS
+
+
+def test_products_of_an_unseen_device(model: OperatorTime) -> None:
+    devices = {"new": device("new", 1.4)}
+    asked = products(devices, 100, seed=1)
+    found = model.predict(asked, devices)
+    assert np.median(np.abs(found["predicted"] / asked["time_s"] - 1)) < 0.1
+    assert (found["basis_devices"] == 3).all()
+    assert (found["basis_rows"] == 900).all()
+
+
+def test_in_a_stream_the_launch_vanishes(model: OperatorTime) -> None:
+    asked = products(DEVICES, 50, seed=1)
+    short = (asked["time_s"] <= 1.001 * FLOOR_S).to_numpy()
+    call = np.exp(model.estimate(asked, DEVICES).log_value)
+    stream = np.exp(model.estimate(asked, DEVICES, in_stream=True).log_value)
+    assert call[short] == pytest.approx(FLOOR_S, rel=0.05)
+    assert (stream[short] < 0.6 * FLOOR_S).all()
+    assert (stream < call).all()
+
+
+def test_without_data_the_prior_answers_with_wide_intervals() -> None:
+    asked = products(DEVICES, 50)
+    found = PRIOR.predict(asked, DEVICES)
+    assert (found["upper"] / found["lower"] > 2).all()
+    assert ((found["lower"] <= asked["time_s"]) & (asked["time_s"] <= found["upper"])).mean() > 0.8
+    assert (found["basis_rows"] == 0).all()
+    assert fit(asked.assign(time_s=np.nan), DEVICES) == PRIOR
+
+
+def test_refusals_have_reasons(model: OperatorTime) -> None:
+    good = products(DEVICES, 1).head(1)
+    asked = pd.concat(
+        [good, good.assign(kind=table.UNKNOWN), good.assign(device="other"), good.assign(dtype="complex64")],
+        ignore_index=True,
+    )
+    found = model.predict(asked, DEVICES)
+    assert list(found["reason"]) == [
+        "",
+        "operators of kind 'unknown' have no model",
+        "device 'other' has no description",
+        "products in data type 'complex64' have no model",
+    ]
+    assert list(found["predicted"].notna()) == [True, False, False, False]
+
+
+def test_kinds_without_data_borrow_a_model(model: OperatorTime) -> None:
+    operator = {"device": "middle", "kind": table.POOLING, "dtype": "float32", "flops": 1e9, "bytes": 9e9}
+    rows = table.complete(pd.DataFrame([operator]))
+    found = model.predict(rows, DEVICES).iloc[0]
+    assert 0.01 < found["predicted"] < 0.02
+    assert found["lower"] < 0.01 < found["upper"]
+
+
+def test_flaws_are_counted() -> None:
+    rows = products(DEVICES, 100)
+    slower = rows.head(2).assign(time_s=rows["time_s"].head(2) * 3)
+    negative, foreign = rows.head(3).assign(time_s=-1.0), rows.head(1).assign(device="other")
+    rows = pd.concat([rows, slower, negative, foreign], ignore_index=True)
+    flaws = fit(rows, DEVICES, calibrate=False).flaws
+    assert len(flaws) == 3
+    assert flaws[0].startswith("3 rows left out: their time is zero or negative")
+    assert flaws[1] == "1 rows left out: device 'other' has no description"
+    assert flaws[2].endswith("rows contradict others: the same operator, times over 2x apart")
+
+
+def test_json_keeps_the_model(model: OperatorTime) -> None:
+    asked = products(DEVICES, 20, seed=2)
+    again = OperatorTime.from_json(json.loads(json.dumps(model.to_json())))
+    pd.testing.assert_frame_equal(again.predict(asked, DEVICES), model.predict(asked, DEVICES))
