@@ -11,18 +11,29 @@ import pandas as pd
 
 from hpcbench.predict.devices.device import Device
 from hpcbench.predict.power import fleet as fleets
-from hpcbench.predict.power import jobs as of_jobs
 from hpcbench.predict.power import networks as of_networks
 from hpcbench.predict.power import operators as of_operators
-from hpcbench.predict.power import requests as of_requests
 from hpcbench.predict.power.activity import COLUMNS, of_lists
 from hpcbench.predict.power.fleet import Fleet
-from hpcbench.predict.power.jobs import JobPower
-from hpcbench.predict.power.networks import QUANTITIES, NetworkPower, with_known_lists
+from hpcbench.predict.power.jobs import model as of_jobs
+from hpcbench.predict.power.jobs.model import JobPower
+from hpcbench.predict.power.networks import QUANTITIES, TIME, NetworkPower, with_known_lists
 from hpcbench.predict.power.operators import ENERGY, POWER, OperatorPower
-from hpcbench.predict.power.requests import RequestPower
+from hpcbench.predict.power.requests import model as of_requests
+from hpcbench.predict.power.requests.model import RequestPower
 from hpcbench.predict.tables import networks as network_table
 from hpcbench.predict.tables.prediction import Floats, table
+
+
+@dataclass(frozen=True)
+class GivenTime:
+    """Times of steps at the boost clock without a limit, as another model predicts or a user measures them.
+
+    `half_width` is half the width of their 90 % intervals, as differences of logarithms.
+    """
+
+    seconds: Floats
+    half_width: Floats
 
 
 @dataclass(frozen=True)
@@ -58,29 +69,29 @@ class PowerModel:
         networks: pd.DataFrame,
         lists: pd.DataFrame,
         devices: Mapping[str, Device],
-        time_s: Floats | None = None,
+        time: GivenTime | None = None,
     ) -> dict[str, pd.DataFrame]:
         """Return predictions of time, power and energy per step, epoch or request of each row, by quantity.
 
-        Steps require the operators of their network in `lists`. See `NetworkPower.estimate` for clocks, limits and
-        `time_s`, which apply to steps only.
+        Steps require the operators of their network in `lists`. `time` has the times of steps from another model. See
+        `NetworkPower.estimate` for clocks and limits.
         """
         asked = with_known_lists(networks, lists)
-        return self.predict_activity(asked, of_lists(lists, asked, devices), devices, time_s)
+        return self.predict_activity(asked, of_lists(lists, asked, devices), devices, time)
 
     def predict_activity(
         self,
         networks: pd.DataFrame,
         activity: pd.DataFrame,
         devices: Mapping[str, Device],
-        time_s: Floats | None = None,
+        time: GivenTime | None = None,
     ) -> dict[str, pd.DataFrame]:
         """Return the predictions of `predict_networks` for networks whose activity is known, one row per network."""
         found = {quantity: _empty(len(networks)) for quantity in QUANTITIES}
         units = networks["unit"]
         for unit, places in units.groupby(units, observed=True).indices.items():
             rows = networks.iloc[places]
-            given = None if time_s is None else time_s[places]
+            given = None if time is None else GivenTime(time.seconds[places], time.half_width[places])
             for quantity, predicted in self._by_unit(str(unit), rows, activity.iloc[places], devices, given).items():
                 for column in predicted.columns:
                     found[quantity][column][places] = predicted[column].to_numpy()
@@ -92,7 +103,7 @@ class PowerModel:
         rows: pd.DataFrame,
         activity: pd.DataFrame,
         devices: Mapping[str, Device],
-        time_s: Floats | None,
+        time: GivenTime | None,
     ) -> dict[str, pd.DataFrame]:
         model: JobPower | RequestPower | NetworkPower = self.networks
         if unit == network_table.EPOCH:
@@ -102,11 +113,12 @@ class PowerModel:
             model = self.requests
             estimates = self.requests.estimate(rows, devices)
         else:
-            estimates = self.networks.estimate(rows, activity, devices, time_s)
-        return {
-            quantity: table(each.log_value, model.half_width(rows, quantity), each.reason)
-            for quantity, each in estimates.items()
-        }
+            estimates = self.networks.estimate(rows, activity, devices, None if time is None else time.seconds)
+        widths = {quantity: model.half_width(rows, quantity) for quantity in estimates}
+        if time is not None and model is self.networks:
+            widths[TIME] = time.half_width
+            widths[ENERGY] = np.hypot(widths[POWER], time.half_width)
+        return {quantity: table(each.log_value, widths[quantity], each.reason) for quantity, each in estimates.items()}
 
     def to_json(self) -> dict[str, Any]:
         """Return the model as JSON types."""

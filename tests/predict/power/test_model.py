@@ -53,10 +53,14 @@ def test_a_limit_lowers_power_and_costs_time(fitted: power.PowerModel) -> None:
 
 def test_a_given_time_is_kept_at_the_boost_clock(fitted: power.PowerModel) -> None:
     rows = steps(clocks=(1000, 500))
-    given = np.full(len(rows), 0.123)
-    found = fitted.predict_networks(rows, lists(), DEVICES, given)["time_s"]["predicted"].to_numpy()
-    assert found[::2] == pytest.approx(0.123)
-    assert (found[1::2] > 0.123).all()
+    given = power.GivenTime(np.full(len(rows), 0.123), np.full(len(rows), 0.4))
+    found = fitted.predict_networks(rows, lists(), DEVICES, given)
+    time_s = found["time_s"]["predicted"].to_numpy()
+    assert time_s[::2] == pytest.approx(0.123)
+    assert (time_s[1::2] > 0.123).all()
+    width = {name: np.log(each["upper"] / each["lower"]).to_numpy() for name, each in found.items()}
+    assert width["time_s"] == pytest.approx(0.8)
+    assert width["energy_j"] == pytest.approx(np.hypot(width["power_w"], 0.8))
 
 
 def test_networks_without_a_list_or_device_are_refused(fitted: power.PowerModel) -> None:

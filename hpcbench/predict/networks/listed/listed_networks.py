@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -47,6 +47,7 @@ class ListedNetworks:
         Rows without a device description, without a list, or with over 10 % of the time in operators of unknown kind
         are refused with a reason.
         """
+        devices = self._with_fitted_names(devices)
         summed = self._sums(networks, lists, devices)
         known = frozenset(lists["list_id"])
         return {
@@ -64,12 +65,14 @@ class ListedNetworks:
     ) -> Floats:
         """Return half the width of the 90 % intervals, as differences of logarithms."""
         group = pd.Series(quantity, index=range(len(networks)))
+        devices = self._with_fitted_names(devices)
         widths = {name: each.half_width(group, estimate.spread) for name, each in self.calibrations.items()}
         known = [self._known_of(name, devices) for name in networks["device"]]
         return np.array([widths[name][place] for place, name in enumerate(known)], dtype="float64")
 
     def kernel_times(self, networks: pd.DataFrame, lists: pd.DataFrame, devices: Mapping[str, Device]) -> pd.DataFrame:
         """Return the time of each kernel of each network: see `sums.kernel_times`. Unknown devices have no rows."""
+        devices = self._with_fitted_names(devices)
         described = networks["device"].isin(list(devices)).to_numpy()
         places = np.flatnonzero(described)
         found = kernel_times(networks[described], kernels(lists), devices, self.operator_time)
@@ -120,11 +123,17 @@ class ListedNetworks:
     def _sums(self, networks: pd.DataFrame, lists: pd.DataFrame, devices: Mapping[str, Device]) -> pd.DataFrame:
         return sums(networks, self.kernel_times(networks, lists, devices), devices)
 
+    def _with_fitted_names(self, devices: Mapping[str, Device]) -> dict[str, Device]:
+        """Return the devices; one that the model was fitted on under another of its names has that name."""
+        fitted = self.network_devices | self.operator_devices
+        names = {key: next((name for name in each.names if name in fitted), each.name) for key, each in devices.items()}
+        return {key: replace(each, name=names[key]) for key, each in devices.items()}
+
     def _known_of(self, name: str, devices: Mapping[str, Device]) -> str:
-        names = set(devices[name].names) if name in devices else {name}
-        if names & self.network_devices:
+        fitted = devices[name].name if name in devices else name
+        if fitted in self.network_devices:
             return left_out.NETWORKS
-        return left_out.OPERATORS if names & self.operator_devices else left_out.DESCRIPTION
+        return left_out.OPERATORS if fitted in self.operator_devices else left_out.DESCRIPTION
 
 
 def fit(

@@ -50,9 +50,10 @@ def design(networks: pd.DataFrame, part_share: pd.DataFrame, devices: Mapping[st
     forward, backward = part_share[FORWARD], part_share[BACKWARD] + part_share[OPTIMIZER]
     training = (networks["phase"] == table.TRAINING).to_numpy()
     compiled = (networks["execution"] == table.COMPILED).to_numpy()
-    names = networks["device"].map({name: device.name for name, device in devices.items()}).fillna("")
-    vendors = networks["device"].map({name: device.vendor for name, device in devices.items()}).fillna("")
-    labels = ("vendor " + vendors, "device " + names, "network " + networks["network"].astype(str))
+    known = [devices.get(name) for name in networks["device"]]
+    names = pd.Series([device.name if device else "" for device in known], dtype="object")
+    vendors = pd.Series([device.vendor if device else "" for device in known], dtype="object")
+    labels = ("vendor " + vendors, "device " + names, "network " + networks["network"].astype("object"))
     named = pd.concat([pd.get_dummies(each, dtype="float64") for each in labels], axis=1).set_axis(index, axis=0)
     return pd.DataFrame(
         {

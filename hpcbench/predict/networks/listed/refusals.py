@@ -20,9 +20,10 @@ def reasons(
     networks: pd.DataFrame, sums: pd.DataFrame, lists: Collection[str], devices: Mapping[str, Device], quantity: str
 ) -> NDArray[np.object_]:
     """Return why each network is refused; empty if it is predicted. `sums` has one row per network."""
+    seconds = targets.part_times(sums, quantity).sum(axis=1).to_numpy()
     found = [
-        _reason(row, unknown, lists, devices, quantity)
-        for row, unknown in zip(networks.to_dict("records"), sums["unknown"].to_numpy(), strict=True)
+        _reason(row, unknown, lists, devices, quantity) or _without_operators(row, total, quantity)
+        for row, unknown, total in zip(networks.to_dict("records"), sums["unknown"].to_numpy(), seconds, strict=True)
     ]
     return np.array(found, dtype=object)
 
@@ -41,3 +42,10 @@ def _reason(
     if not unknown <= MOST_UNKNOWN:
         return f"operators of unknown kind take {unknown:.0%} of the predicted time (limit: {MOST_UNKNOWN:.0%})"
     return ""
+
+
+def _without_operators(row: Mapping[Any, Any], seconds: float, quantity: str) -> str:
+    if seconds > 0:
+        return ""
+    part = {targets.FORWARD_TIME: " of the forward pass", targets.BACKWARD_TIME: " of the backward pass"}
+    return f"list of operators '{row['list_id']}' has no operators{part.get(quantity, '')}"

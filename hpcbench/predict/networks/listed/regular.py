@@ -12,7 +12,7 @@ weighted by age and vendor.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -26,7 +26,18 @@ from hpcbench.predict.tables.prediction import Estimate, Floats
 _LEAST_S = 5e-6  # of one kernel and the gap to the next one: graph replays of public sets go down to 2 us, calls to 25
 _YEARS = 4.0  # age difference at which the weight of another device has fallen to 0.6
 _OTHER_VENDOR = 0.3  # weight of a device of another vendor
+_OTHER = 0.3  # weight of a device of another architecture
+_LEAST_WEIGHT = 1e-3  # of a device of any age
 _SEEN_SPREAD, _UNSEEN_SPREAD = 0.08, 0.16  # of the efficiency of devices, as logarithms
+
+
+@dataclass(frozen=True)
+class Kin:
+    """What devices of similar efficiency have in common."""
+
+    vendor: str
+    architecture: str
+    year: int
 
 
 @dataclass(frozen=True)
@@ -35,6 +46,7 @@ class RegularTime:
 
     others: OperatorTime
     efficiencies: Mapping[str, Mapping[str, float]]  # by group and data type, then by device: logarithms
+    kin: Mapping[str, Kin]  # of the devices with efficiencies
 
     def estimate(self, operators: pd.DataFrame, devices: Mapping[str, Device], in_stream: bool) -> Estimate:
         """Return the logarithms of the times in seconds. Times of the groups above are always those in a stream."""
@@ -66,38 +78,48 @@ class RegularTime:
         found = {}
         for pair in pairs.unique():
             key, name = pair.split("\n")
-            found[pair] = self._efficiency_of(key, name, devices)
+            found[pair] = self._efficiency_of(key, devices[name])
         return (
             pairs.map({pair: each[0] for pair, each in found.items()}).to_numpy(dtype="float64"),
             pairs.map({pair: each[1] for pair, each in found.items()}).to_numpy(dtype="float64"),
         )
 
-    def _efficiency_of(self, key: str, name: str, devices: Mapping[str, Device]) -> tuple[float, float]:
+    def _efficiency_of(self, key: str, device: Device) -> tuple[float, float]:
         """Return the logarithm of the efficiency of a group on a device, and its spread."""
-        known, device = self.efficiencies[key], devices[name]
+        known = self.efficiencies[key]
         if device.name in known:
             return known[device.name], _SEEN_SPREAD
-        others = [(_weight(device, devices[other]), value) for other, value in known.items() if other in devices]
-        if not others:
-            return float(np.mean(list(known.values()))), 2 * _UNSEEN_SPREAD
-        weights = np.array([weight for weight, _ in others])
-        return float(np.average([value for _, value in others], weights=weights)), _UNSEEN_SPREAD
+        weights = [_weight(device, self.kin[name]) for name in known]
+        return float(np.average(list(known.values()), weights=weights)), _UNSEEN_SPREAD
 
     def to_json(self) -> dict[str, Any]:
         """Return the model without `others`, as JSON types."""
-        return {"efficiencies": {key: dict(each) for key, each in self.efficiencies.items()}}
+        return {
+            "efficiencies": {key: dict(each) for key, each in self.efficiencies.items()},
+            "kin": {name: asdict(each) for name, each in self.kin.items()},
+        }
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any], others: OperatorTime) -> RegularTime:
         """Return the model that `to_json` wrote. Raise KeyError if a field is missing."""
-        return cls(others, data["efficiencies"])
+        return cls(others, data["efficiencies"], {name: Kin(**each) for name, each in data["kin"].items()})
 
 
 def fit(operators: pd.DataFrame, devices: Mapping[str, Device], others: OperatorTime) -> RegularTime:
     """Return the model fitted on measured operators; without enough rows of a group, `others` answers for it."""
-    return RegularTime(others, best_efficiencies(operators, devices))
+    efficiencies = best_efficiencies(operators, devices)
+    names = {name for each in efficiencies.values() for name in each}
+    return RegularTime(others, efficiencies, {name: kin(devices[name]) for name in sorted(names)})
 
 
-def _weight(device: Device, other: Device) -> float:
+def kin(device: Device) -> Kin:
+    """Return what devices of similar efficiency have in common."""
+    return Kin(device.vendor, device.architecture, device.year)
+
+
+def _weight(device: Device, other: Kin) -> float:
+    """Return how much the efficiency of another device counts for a device: at most 1."""
     age = float(np.exp(-(((device.year - other.year) / _YEARS) ** 2) / 2))
-    return (age + 1e-3) * (1.0 if device.vendor == other.vendor else _OTHER_VENDOR)
+    vendor = 1.0 if device.vendor == other.vendor else _OTHER_VENDOR
+    architecture = 1.0 if (device.vendor, device.architecture) == (other.vendor, other.architecture) else _OTHER
+    return (age + _LEAST_WEIGHT) * vendor * architecture

@@ -15,6 +15,7 @@ from tests.predict.networks.listed.fleet_of_two import (
     DEVICES,
     Constant,
     a_list,
+    device,
     gemm,
     row_wise,
     some_networks,
@@ -96,6 +97,13 @@ def test_inference_has_no_backward_pass() -> None:
     assert model.estimate(asked, LISTS, DEVICES)["backward_s"].reason[0] == "inference has no backward pass"
 
 
+def test_training_without_operators_of_the_backward_pass_has_no_backward_time() -> None:
+    model = fit(some_networks(), LISTS, DEVICES, NOTHING, Constant())
+    asked = some_networks({"device": "first", "network": "new", "list_id": "infer", "phase": "training"})
+    reason = model.estimate(asked, LISTS, DEVICES)["backward_s"].reason[0]
+    assert reason == "list of operators 'infer' has no operators of the backward pass"
+
+
 @pytest.mark.parametrize(("milliseconds", "refused"), [(0.5, False), (2.0, True)])
 def test_over_10_percent_in_unknown_operators_is_refused(milliseconds: float, refused: bool) -> None:
     moved = milliseconds * 1e-3 * BYTES_PER_S
@@ -119,6 +127,15 @@ def test_intervals_are_wider_for_a_device_of_which_only_the_data_sheet_is_known(
     found = model.estimate(asked, LISTS, devices)["time_s"]
     seen, unseen = model.half_width("time_s", asked, devices, found)
     assert unseen > seen > 0
+
+
+def test_a_device_under_another_of_its_names_is_the_one_of_the_fit() -> None:
+    model = fit(_step(1.2), LISTS, DEVICES, some_operators("first", 0.8), Constant())
+    renamed = device("new name", aliases=("first",))
+    asked = some_networks({"device": "new name", "network": "a", "list_id": "train", "phase": "training"})
+    found = model.estimate(asked, LISTS, {"new name": renamed})["time_s"]
+    same = model.estimate(asked.assign(device="first"), LISTS, DEVICES)["time_s"]
+    assert found.log_value == pytest.approx(same.log_value)
 
 
 def test_a_measured_operator_counts_with_its_measured_time() -> None:

@@ -13,7 +13,7 @@ from hpcbench.predict.networks.listed.regular import RegularTime
 from hpcbench.predict.tables import operators as table
 from tests.predict.networks.listed.fleet_of_two import DEVICES, Constant, gemm
 
-OTHERS = RegularTime(Constant(1.0), {})
+OTHERS = RegularTime(Constant(1.0), {}, {})
 
 
 def _measured(clock_mhz: float, seconds: float) -> dict[str, object]:

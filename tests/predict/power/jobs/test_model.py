@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from hpcbench.predict.power import jobs
 from hpcbench.predict.power.choice import best_limit
-from hpcbench.predict.power.job_curve import JobCurve, Limited, fit
+from hpcbench.predict.power.jobs import model as jobs
+from hpcbench.predict.power.jobs.curve import JobCurve, Limited, fit
 from hpcbench.predict.tables import networks as table
 from tests.predict.power.made_up_power import DEVICES
 

@@ -16,8 +16,8 @@ import pandas as pd
 from hpcbench.predict.calibration.intervals import Calibration, calibrated
 from hpcbench.predict.calibration.stored import all_from_json, all_to_json
 from hpcbench.predict.devices.device import Device
-from hpcbench.predict.power import job_curve
-from hpcbench.predict.power.job_curve import JobCurve, Limited
+from hpcbench.predict.power.jobs import curve as job_curve
+from hpcbench.predict.power.jobs.curve import JobCurve, Limited
 from hpcbench.predict.power.networks import QUANTITIES, TIME
 from hpcbench.predict.power.operators import ENERGY, POWER, SEEN, UNSEEN
 from hpcbench.predict.tables import networks as table

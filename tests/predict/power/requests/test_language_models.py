@@ -2,7 +2,7 @@
 
 import pytest
 
-from hpcbench.predict.power.language_models import language_model
+from hpcbench.predict.power.requests.language_models import language_model
 
 
 def test_the_name_gives_parameters_and_shape() -> None:

@@ -17,10 +17,10 @@ import pandas as pd
 from hpcbench.predict.calibration.intervals import Calibration, calibrated
 from hpcbench.predict.calibration.stored import all_from_json, all_to_json
 from hpcbench.predict.devices.device import BFLOAT16, Device
-from hpcbench.predict.power.language_models import language_model
 from hpcbench.predict.power.least_squares import relative
 from hpcbench.predict.power.networks import QUANTITIES, TIME
 from hpcbench.predict.power.operators import ENERGY, POWER, SEEN, UNSEEN
+from hpcbench.predict.power.requests.language_models import language_model
 from hpcbench.predict.tables import networks as table
 from hpcbench.predict.tables.prediction import Estimate, Floats
 

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from hpcbench.predict.power import requests
+from hpcbench.predict.power.requests import model as requests
 from hpcbench.predict.tables import networks as table
 from tests.predict.power.made_up_power import DEVICES
 
