@@ -31,6 +31,16 @@ _PARAMETERS = {
 
 
 @dataclass(frozen=True)
+class Growth:
+    """How trees grow: rounds, leaves of a tree, fewest rows of a leaf, and features with which the value falls."""
+
+    rounds: int
+    leaves: int
+    least: int
+    falling: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Trees:
     """A fitted model: the names of its features, and LightGBM's text."""
 
@@ -59,18 +69,21 @@ class Trees:
         return cls(tuple(data["names"]), data["text"])
 
 
-def fit_trees(
-    features: pd.DataFrame, target: Floats, weights: Floats, names: Sequence[str], rounds: int, leaves: int, least: int
-) -> Trees:
+def fit_trees(features: pd.DataFrame, target: Floats, weights: Floats, names: Sequence[str], growth: Growth) -> Trees:
     """Return trees that minimise the weighted Huber loss, with squares up to 0.2 and absolute values above.
 
-    `least` is the fewest rows of a leaf.
+    The value never grows with a feature in `growth.falling`.
     """
     import lightgbm
 
     data = lightgbm.Dataset(_matrix(features, names), target, weight=weights)
-    parameters = {**_PARAMETERS, "num_leaves": leaves, "min_data_in_leaf": least}
-    booster = lightgbm.train(parameters, data, num_boost_round=rounds)
+    parameters = {
+        **_PARAMETERS,
+        "num_leaves": growth.leaves,
+        "min_data_in_leaf": growth.least,
+        "monotone_constraints": [-int(name in growth.falling) for name in names],
+    }
+    booster = lightgbm.train(parameters, data, num_boost_round=growth.rounds)
     return Trees(tuple(names), booster.model_to_string())
 
 

@@ -131,7 +131,7 @@ class OperatorTime:
         )
 
 
-PRIOR = OperatorTime(Core(Floors({}, {}, {}), {}), {}, CALIBRATION, CALIBRATION, {})
+PRIOR = OperatorTime(Core(Floors({}, {}, {}), {}, {}), {}, CALIBRATION, CALIBRATION, {})
 
 
 def fit(operators: pd.DataFrame, devices: Mapping[str, Device], calibrate: bool = True) -> OperatorTime:
