@@ -1,7 +1,8 @@
 """The commands of the zipapp that each sweep carries to its nodes.
 
 A job script calls `job`, which starts `monitor` on each node, and `rank` for each task of a run, which starts `work`.
-The jobs of `hpcbench doctor` call `checkup`, `peaks`, `speed` and `placement`. Each imports what it needs when it is
+The jobs of `hpcbench doctor` call `checkup`, `peaks`, `speed` and `placement`; `hpcbench predict` calls
+`list-operators`. Each imports what it needs when it is
 called: a run waits for the start of its tasks.
 """
 
@@ -31,6 +32,7 @@ def _parser() -> Any:
     commands.required = True
     _add_job(commands)
     _add_tasks(commands)
+    _add_list(commands)
     _add_doctor(commands)
     return parser
 
@@ -81,6 +83,14 @@ def _add_tasks(commands: Any) -> None:
     guard.add_argument("saved", help="the state as JSON, by the methods of clocks/")
     guard.add_argument("folder", help="folder for a note, by which the next task restores the clock if this one cannot")
     guard.set_defaults(function=_calls(".clocks.guard", "restore_clocks"))
+
+
+def _add_list(commands: Any) -> None:
+    """Add the command that lists what cases compute."""
+    lists = commands.add_parser("list-operators", help="list the operators of a step of each case, without running it")
+    lists.add_argument("job_file", help="file with a planned run of each case, one JSON object per line")
+    lists.add_argument("result_file", help="file for the operators, one JSON object per case")
+    lists.set_defaults(function=_calls(".worker.listing", "list_operators"))
 
 
 def _add_doctor(commands: Any) -> None:

@@ -142,6 +142,11 @@ class Workspace:
         """Return the folder of the peak performance of node types, which all sweeps share."""
         return self.root / "results" / ".machines"
 
+    @property
+    def operator_lists(self) -> Path:
+        """Return the folder of the operators of cases that have not run, which can be deleted at any time."""
+        return self.root / "results" / ".operators"
+
     def sweeps(self) -> list[str]:
         """Return the names of all sweeps, the latest last."""
         found = (self.root / "jobs").glob("[!.]*/sweep.json")

@@ -6,6 +6,7 @@ has the bytecode for hpcbench's own Python, too; other versions compile the sour
 
 from __future__ import annotations
 
+import hashlib
 import io
 import subprocess
 import sys
@@ -49,6 +50,16 @@ def node_zipapp() -> bytes:
     files |= _bytecode({name: source for name, source in files.items() if not name.startswith(ADAPTERS)})
     probe = {name: files.pop(name) for name in list(files) if name.startswith(_OF_PROBE)}
     return _zipped(files | {PROBE: _zipped(probe)})
+
+
+def digest_of_sources() -> str:
+    """Return the SHA-256 of the names and contents of the sources in node.pyz, in hexadecimal digits."""
+    found = hashlib.sha256()
+    for path in _sources():
+        content = path.read_bytes()
+        found.update(f"{path.relative_to(PACKAGE).as_posix()} {len(content)}\n".encode())
+        found.update(content)
+    return found.hexdigest()
 
 
 def is_of_this_code(file: Path) -> bool:

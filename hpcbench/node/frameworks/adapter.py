@@ -20,6 +20,7 @@ from typing import (
 )
 
 from ...core.frameworks import TASKS
+from ...core.profiling.operator_list import OperatorList
 from ...core.profiling.operator_row import OperatorRow
 from ...core.record import Work
 from ...core.training.saved_activations import SavedActivations
@@ -228,6 +229,13 @@ class Adapter(ABC):
         Raise Unsupported if hpcbench cannot do this with the framework.
         """
         raise Unsupported("framework %s cannot be profiled; pytorch can" % self.name)
+
+    def operators_of(self, problem: Problem) -> OperatorList:
+        """Return the operators of a step of a case, without running it.
+
+        Raise Unsupported if hpcbench cannot do this with the framework, and other errors if the network is not valid.
+        """
+        raise Unsupported("the operators of framework %s cannot be listed; those of pytorch can" % self.name)
 
     def devices(self) -> List[str]:
         """Return the models of the GPUs that this process sees, in order. Called only for cases on a GPU."""

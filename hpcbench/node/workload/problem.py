@@ -41,6 +41,7 @@ class Problem:
     item_shape: Shape
     operator: Optional[Operator] = None
     initial_weights: Callable[[int], InitialWeights] = InitialWeights
+    numbers: Callable[[int, int], Numbers] = Numbers  # makes the source of synthetic input from the seed and the rank
 
     @property
     def training(self) -> bool:
@@ -137,7 +138,7 @@ class Problem:
 
     def synthetic_numbers(self) -> Numbers:
         """Return the source of this rank's synthetic input."""
-        return Numbers(self.parameters["seed"], 1 + self.group.rank)
+        return self.numbers(self.parameters["seed"], 1 + self.group.rank)
 
     def batch(self) -> Tuple["numpy.ndarray", "numpy.ndarray"]:
         """Return synthetic input: (batch, *item_shape) float32 or int32 tokens, and labels (batch,) int32.

@@ -13,6 +13,15 @@ _WIDER = {INT8: FLOAT8, FLOAT8: FLOAT16, BFLOAT16: FLOAT16, FLOAT16: TF32, TF32:
 
 
 @dataclass(frozen=True)
+class Scaling:
+    """The peaks of float32 FLOP/s and bytes/s that some of the cores of CPUs reach; 0 bytes/s if not measured."""
+
+    cores: int
+    flops_per_s: float
+    bytes_per_s: float
+
+
+@dataclass(frozen=True)
 class Device:
     """One GPU, or the CPUs of one node.
 
@@ -43,6 +52,7 @@ class Device:
     base_mhz: float | None = None
     memory_mhz: float | None = None  # two transfers per clock
     price_per_hour: float | None = None  # in the currency of the site
+    scaling: tuple[Scaling, ...] = ()  # of CPUs, by rising number of cores, as measured
 
     def flops_per_s(self, precision: str) -> float:
         """Return the rate of matrix products; without a rate for `precision`, that of the next wider one."""

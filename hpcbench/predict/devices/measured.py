@@ -16,7 +16,7 @@ from dataclasses import replace
 
 from hpcbench.core.machine_peaks import MachinePeaks, Peak
 from hpcbench.errors import UserError
-from hpcbench.predict.devices.device import BFLOAT16, CPU, FLOAT16, FLOAT32, GPU, Device
+from hpcbench.predict.devices.device import BFLOAT16, CPU, FLOAT16, FLOAT32, GPU, Device, Scaling
 
 _MATRIX = (FLOAT16, BFLOAT16)  # measured precisions that show at which fraction of the data sheet matrix units run
 _VENDORS = {"intel": "Intel", "xeon": "Intel", "amd": "AMD", "epyc": "AMD", "ryzen": "AMD", "neoverse": "Arm"}
@@ -63,11 +63,22 @@ def measured_cpus(name: str, machine: MachinePeaks, sheet: Device | None, known:
         idle_power_w=None if sheet.idle_power_w is None else sheet.idle_power_w * sockets,
         lowest_power_limit_w=None,
         source=_source(sheet.source, used),
+        scaling=_scaling(peaks),
     )
     rates = {peak.dtype: peak.flops_per_s for peak in used}
     scale = rates.get(FLOAT32, of_node.vector_flops_per_s) / of_node.vector_flops_per_s
     others = {precision: rate * scale for precision, rate in of_node.matrix_flops_per_s.items()}
     return _measured_rates(replace(of_node, matrix_flops_per_s=others), rates)
+
+
+def _scaling(peaks: Iterable[Peak]) -> tuple[Scaling, ...]:
+    """Return the float32 peaks by number of cores. More cores are never slower than fewer: that is interference."""
+    found: dict[int, Scaling] = {}
+    rate = moved = 0.0
+    for peak in sorted((each for each in peaks if each.dtype == FLOAT32), key=lambda each: each.cpus or 0):
+        rate, moved = max(rate, peak.flops_per_s), max(moved, peak.bytes_per_s or 0.0)
+        found[peak.cpus or 0] = Scaling(peak.cpus or 0, rate, moved)
+    return tuple(found.values())
 
 
 def _measured_rates(device: Device, rates: Mapping[str, float]) -> Device:

@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 
 from hpcbench.predict.devices.device import Device
+from hpcbench.predict.devices.threads import thread_fractions
 from hpcbench.predict.operators.device_columns import of_rows, product_rate
 from hpcbench.predict.tables import operators as table
 from hpcbench.predict.tables.prediction import Floats
@@ -51,10 +52,12 @@ class Bounds:
 def bounds(rows: pd.DataFrame, devices: Mapping[str, Device]) -> Bounds:
     """Return the bounds of the rows of a table of operators on their devices, in seconds.
 
-    Matrix kinds compute at the rate of their data type, others at the rate of float32 vectors.
+    Matrix kinds compute at the rate of their data type, others at the rate of float32 vectors. On CPUs, both peaks are
+    those of the number of threads.
     """
     vector = of_rows(rows, devices, lambda device: device.vector_flops_per_s)
     rate = np.where(rows["kind"].isin(MATRIX_KINDS), product_rate(rows, devices), vector)
     bandwidth = of_rows(rows, devices, lambda device: device.memory_bytes_per_s)
     flops, moved = rows["flops"].to_numpy(dtype="float64"), rows["bytes"].to_numpy(dtype="float64")
-    return Bounds(np.nan_to_num(flops) / rate, np.nan_to_num(moved) / bandwidth)
+    compute, memory = thread_fractions(rows, devices)
+    return Bounds(np.nan_to_num(flops) / (rate * compute), np.nan_to_num(moved) / (bandwidth * memory))

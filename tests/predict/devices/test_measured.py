@@ -92,6 +92,14 @@ def test_the_cpus_of_a_node_with_two_processors_are_one_device() -> None:
     assert found.source.startswith("a data sheet; peaks measured on n7")
 
 
+def test_the_peaks_of_fewer_cores_are_kept_and_never_above_those_of_more() -> None:
+    rates = {1: 1e11, 2: 3e11, 4: 2.5e11, 16: 1e12}  # the peak on 4 was measured during interference
+    found = measured_cpus(
+        "n7", machine(*(peak("cpu", n, FLOAT32, rate, 1e10) for n, rate in rates.items())), CPU_SHEET, []
+    )
+    assert [(each.cores, each.flops_per_s) for each in found.scaling] == [(1, 1e11), (2, 3e11), (4, 3e11), (16, 1e12)]
+
+
 def test_what_was_not_measured_on_a_node_is_that_of_its_processors() -> None:
     measured = machine(peak("cpu", 32, FLOAT32, 3e12), memory_bytes=None, cache_bytes=None)
     found = measured_cpus("n7", measured, CPU_SHEET, [])

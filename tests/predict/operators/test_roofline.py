@@ -29,6 +29,13 @@ def test_matrix_kinds_compute_in_their_data_type_and_others_in_vectors() -> None
     assert bounds(rows(dtype="float16", kind=table.POINTWISE), devices).compute_s[0] == pytest.approx(2.0)
 
 
+def test_a_cpu_with_fewer_threads_than_cores_has_lower_peaks() -> None:
+    cpu = device("a", kind="cpu", units=16)
+    found = bounds(rows(threads=4), {"a": cpu})
+    assert found.compute_s[0] == pytest.approx(2.0 * 16 / 4)
+    assert found.memory_s[0] == pytest.approx(2.0), "a quarter of the cores reaches the bandwidth"
+
+
 def test_a_device_without_a_description_has_no_bounds() -> None:
     assert np.isnan(bounds(rows(device="b"), {"a": device("a")}).roofline_s[0])
 

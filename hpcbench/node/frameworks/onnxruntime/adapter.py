@@ -9,6 +9,7 @@ import onnx
 import onnxruntime
 from onnxruntime.capi import onnxruntime_pybind11_state as errors
 
+from ....core.profiling.operator_list import OperatorList
 from ....core.record import Work
 from ....models.initial_weights import Numbers
 from ....models.source import source_of
@@ -23,7 +24,7 @@ from .. import capabilities
 from ..adapter import Adapter, Batch, Network
 from ..external.building import check_ranks
 from ..supported_library import SupportedLibrary
-from . import fingerprint, flops, model_file, model_inputs, shapes
+from . import fingerprint, flops, model_file, model_inputs, operator_list, shapes
 
 _CPU, _CUDA = "CPUExecutionProvider", "CUDAExecutionProvider"
 _OWN_ERRORS: List[Type[Exception]] = [
@@ -224,6 +225,9 @@ class OnnxRuntime(Adapter):
 
     def devices(self) -> List[str]:
         return [gpus.name(index) or "a GPU" for index in range(gpus.count())]  # ONNX Runtime does not name them
+
+    def operators_of(self, problem: Problem) -> OperatorList:
+        return operator_list.operators_of(problem)
 
     def build(self, problem: Problem) -> OnnxNetwork:
         available = onnxruntime.get_available_providers()

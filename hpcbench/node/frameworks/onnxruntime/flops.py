@@ -28,14 +28,14 @@ def total(graph: Any, shapes: Shapes) -> Tuple[int, List[str]]:
 
     These are operators without a formula here, with unknown shapes, and in bodies of loops and conditions.
     """
-    counts = [(node.op_type, _flops(node, shapes)) for node in graph.node if _PRODUCTS.search(node.op_type)]
+    counts = [(node.op_type, of_node(node, shapes)) for node in graph.node if _PRODUCTS.search(node.op_type)]
     _, *bodies = graphs(graph)
     missed = [name for name, count in counts if count is None]
     missed += [node.op_type for body in bodies for node in body.node if _PRODUCTS.search(node.op_type)]
     return sum(count or 0 for _, count in counts), _remarks(missed)
 
 
-def _flops(node: Any, shapes: Shapes) -> Optional[int]:
+def of_node(node: Any, shapes: Shapes) -> Optional[int]:
     """Return the FLOPs of an operator; None if they are unknown."""
     formula, names = _formula(node), [*node.input, node.output[0]]
     if formula is None or any(name and name not in shapes for name in names):

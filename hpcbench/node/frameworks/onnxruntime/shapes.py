@@ -12,22 +12,27 @@ Shapes = Dict[str, Tuple[int, ...]]
 
 def inferred(model: onnx.ModelProto, inputs: Shapes) -> Shapes:
     """Return the shapes that follow from those of the inputs; tensors with unknown dimensions are absent."""
-    concrete = onnx.ModelProto()
-    concrete.CopyFrom(model)
-    graph = concrete.graph
+    return concrete(model, inputs)[1]
+
+
+def concrete(model: onnx.ModelProto, inputs: Shapes) -> Tuple[onnx.ModelProto, Shapes]:
+    """Return a copy of the model with the shapes and data types that follow from its inputs, and these shapes."""
+    changed = onnx.ModelProto()
+    changed.CopyFrom(model)
+    graph = changed.graph
     del graph.value_info[:]  # they may have the dynamic dimensions, or those of the export
     for value in graph.output:
         value.type.tensor_type.ClearField("shape")
     for value in graph.input:
         if value.name in inputs:
             value.type.tensor_type.shape.CopyFrom(_shape(inputs[value.name]))
-    concrete = shape_inference.infer_shapes(concrete, data_prop=True)
+    changed = shape_inference.infer_shapes(changed, data_prop=True)
     found: Shapes = {tensor.name: tuple(tensor.dims) for tensor in graph.initializer}
-    for value in (*concrete.graph.input, *concrete.graph.value_info, *concrete.graph.output):
+    for value in (*changed.graph.input, *changed.graph.value_info, *changed.graph.output):
         tensor = value.type.tensor_type
         if tensor.HasField("shape") and all(dimension.HasField("dim_value") for dimension in tensor.shape.dim):
             found[value.name] = tuple(dimension.dim_value for dimension in tensor.shape.dim)
-    return found
+    return changed, found
 
 
 def observed(model: onnx.ModelProto, names: Iterable[str], feeds: "Mapping[str, numpy.ndarray]") -> Shapes:

@@ -4,6 +4,7 @@ from typing import Any, Callable, Dict, List, Optional, Tuple, Type
 
 import torch
 
+from ....core.profiling.operator_list import OperatorList
 from ....core.profiling.operator_row import OperatorRow
 from ... import oom_detection
 from ...errors import Unsupported
@@ -76,6 +77,11 @@ class PyTorch(Adapter):
         if not isinstance(computation, PyTorchNetwork):
             raise Unsupported("only networks can be profiled")
         return profile(computation, request, keep)
+
+    def operators_of(self, problem: Problem) -> OperatorList:
+        from .unrun.list_step import operators_of
+
+        return operators_of(problem)
 
     def devices(self) -> List[str]:
         return [torch.cuda.get_device_name(index) for index in range(torch.cuda.device_count())]

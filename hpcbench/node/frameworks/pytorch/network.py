@@ -34,7 +34,7 @@ class PyTorchNetwork(Network):
         set_arithmetic()
         torch.manual_seed(problem.parameters["seed"] + problem.group.rank)  # of dropout
         weights_dtype = torch.float32 if problem.training else self.dtype  # training uses autocast
-        model = self.model_of(problem).to(weights_dtype).to(self.device)
+        model = self.placed(self.model_of(problem), weights_dtype)
         self.parameter_count = sum(weight.numel() for weight in model.parameters() if weight.requires_grad)
         model.train(problem.training)
         self.model: Any = self.distributed(model)
@@ -53,6 +53,10 @@ class PyTorchNetwork(Network):
     def model_of(self, problem: Problem) -> nn.Module:
         """Return the module of a case with its initial weights."""
         return layers.sequential(problem.layers, problem.item_shape, problem.weights())
+
+    def placed(self, model: nn.Module, dtype: torch.dtype) -> nn.Module:
+        """Return the module on the device of the case, with its numbers in a dtype."""
+        return model.to(dtype).to(self.device)
 
     def distributed(self, model: nn.Module) -> Any:
         """Return the module under the strategy of its case."""

@@ -1,13 +1,13 @@
 """A model of a library or of the user as the network of a case."""
 
-from typing import Any, Iterator, List, Sequence, Tuple
+from typing import Any, Dict, Iterator, List, Sequence, Tuple
 
 import numpy
 import torch
 from torch import nn
 
 from .....models.losses import LOSSES
-from .....models.source import source_of
+from .....models.source import Source, source_of
 from ....errors import BadModel
 from ....workload import user_code
 from ....workload.data import Items
@@ -15,9 +15,11 @@ from ....workload.problem import Problem
 from ...adapter import Batch
 from ...external.exact import Exact
 from ...external.network import ExternalNetwork
+from ...external.trace import Trace
 from ..network import PyTorchNetwork, set_arithmetic
 from . import outputs
 from .build import build
+from .built import Built
 from .exact import ExactModel, vary_constants, without_randomness
 from .trace import trace
 
@@ -32,20 +34,24 @@ class ExternalPyTorchNetwork(ExternalNetwork, PyTorchNetwork):
     def model_of(self, problem: Problem) -> nn.Module:
         parameters = problem.parameters
         torch.manual_seed(parameters["seed"])  # the same weights on all ranks
-        made = build(source_of(parameters["model"]), parameters)
+        made = self.built(source_of(parameters["model"]), parameters)
         self._remarks = made.remarks
         self.set_again(problem)
         module = made.module.float()  # hpcbench sets the dtype of the case afterwards
-
-        def traced(item: Any, shown: str) -> Any:
-            inputs = tensors(item)
-            return trace(shown, module, lambda: self.called(module, inputs), with_gradients=self.freezes)
-
-        self.describe(made.inputs, traced)
+        self.describe(made.inputs, lambda item, shown: self.traced(module, item, shown))
         torch.manual_seed(parameters["seed"] + problem.group.rank)  # of dropout
         if problem.training and parameters["step"] is None:
             self._loss = self.loss_function(outputs.LOSSES, outputs.main_output)
         return module
+
+    def built(self, source: Source, parameters: Dict[str, Any]) -> Built:
+        """Return the model of a case, with its inputs."""
+        return build(source, parameters)
+
+    def traced(self, module: nn.Module, item: Any, shown: str) -> Trace:
+        """Return the trace of a forward pass of the arrays of one item, which are described as `shown`."""
+        inputs = tensors(item)
+        return trace(shown, module, lambda: self.called(module, inputs), with_gradients=self.freezes)
 
     def set_again(self, problem: Problem) -> None:
         """Set again what the user's module may have changed."""

@@ -1,0 +1,123 @@
+"""List the operators of an ONNX graph without running it: one row per node with equal shapes and attributes.
+
+ONNX Runtime fuses some of them. Operators of inputs that are all constant are left out: it computes them once.
+"""
+
+import json
+import math
+from dataclasses import replace
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
+
+import onnx
+from onnx import helper
+
+from ....core.profiling.operator_list import ListedOperator, OperatorList
+from ....core.profiling.operator_row import FORWARD
+from ....models.source import source_of
+from ...workload.problem import Problem
+from . import flops, model_file, model_inputs, shapes
+
+_KIND = "other"  # kinds are those of PyTorch's operators
+_VIEW = "view"
+_LIBRARY = "onnx"  # of operators without a domain of their own
+_STANDARD = ("", "ai.onnx")
+# They return the memory of their input, or values that the host needs.
+_VIEWS = ("Reshape", "Squeeze", "Unsqueeze", "Flatten", "Identity", "Dropout", "Shape", "Size", "Optional")
+_CONSTANTS = ("Constant", "ConstantOfShape")
+_BITS = {"bool": 8, "bfloat16": 16}
+
+
+class _Tensor(NamedTuple):
+    """A tensor of the graph, if its shape and data type are known."""
+
+    shape: Tuple[int, ...]
+    dtype: str
+
+    @property
+    def bytes(self) -> int:
+        bits = _BITS.get(self.dtype) or int("".join(filter(str.isdigit, self.dtype)) or 32)
+        return math.prod(self.shape) * bits // 8
+
+    def described(self) -> Dict[str, Any]:
+        strides = [math.prod(self.shape[place + 1 :]) for place in range(len(self.shape))]
+        return {"shape": list(self.shape), "strides": strides, "dtype": self.dtype}
+
+
+def operators_of(problem: Problem) -> OperatorList:
+    """Return the operators of a forward pass of a batch. Raise BadModel if the file or its inputs are not valid."""
+    parameters = problem.parameters
+    path = source_of(parameters["model"]).name
+    model = model_file.load(path)
+    inputs = model_inputs.inputs_of(
+        path, model_file.declared_inputs(path, model), parameters["input"], parameters["batch_size"]
+    )
+    sizes = {name: (parameters["batch_size"], *each.shape) for name, each in inputs.items()}
+    concrete, known = shapes.concrete(model, sizes)
+    found = _listed(concrete.graph, known, _types(concrete))
+    return OperatorList("", operators=found, parameter_count=model_file.parameter_count(model))
+
+
+def _listed(graph: Any, known: shapes.Shapes, types: Dict[str, str]) -> List[ListedOperator]:
+    weights = {tensor.name for tensor in graph.initializer}
+    constant, found = set(weights), {}  # type: Set[str], Dict[Any, ListedOperator]
+    for node in graph.node:
+        if node.op_type in _CONSTANTS or (node.input and all(name in constant for name in node.input if name)):
+            constant.update(node.output)
+            continue
+        tensors = {
+            name: _Tensor(known[name], types.get(name, "float32"))
+            for name in (*node.input, *node.output)
+            if name in known
+        }
+        each = _operator(node, tensors, weights, flops.of_node(node, known))
+        key = (each.operator, each.arguments)
+        found[key] = replace(found[key], calls=found[key].calls + 1) if key in found else each
+    return list(found.values())
+
+
+def _operator(node: Any, tensors: Dict[str, _Tensor], weights: Set[str], count: Optional[int]) -> ListedOperator:
+    library = _LIBRARY if node.domain in _STANDARD else node.domain.replace(".", "_")
+    inputs = [tensors.get(name) for name in node.input]
+    outputs = [tensors[name] for name in node.output if name in tensors]
+    arguments = {
+        "attributes": _attributes(node.attribute),
+        "inputs": [each and each.described() for each in inputs],
+        "outputs": [each.described() for each in outputs],
+    }
+    is_view = library == _LIBRARY and node.op_type in _VIEWS
+    written = sum(each.bytes for each in outputs)
+    is_lookup = node.op_type == "Gather" and library == _LIBRARY  # it reads as many rows as it returns
+    read = written if is_lookup else sum(each.bytes for each in inputs if each)
+    return ListedOperator(
+        kind=_VIEW if is_view else _KIND,
+        operator="%s.%s" % (library, node.op_type),
+        phase=FORWARD,
+        arguments=json.dumps(arguments, separators=(",", ":"), sort_keys=True),
+        calls=1,
+        bytes_moved=0 if is_view else read + written,
+        weight_bytes=sum(tensors[name].bytes for name in node.input if name in weights and name in tensors),
+        output_bytes=written,
+        is_view=is_view,
+        dtype=outputs[0].dtype if outputs else None,
+        flops=count,
+    )
+
+
+def _attributes(attributes: Sequence[Any]) -> Dict[str, Any]:
+    """Return the attributes that are numbers, texts or lists of numbers; not tensors and graphs."""
+    found: Dict[str, Any] = {}
+    for each in attributes:
+        value = helper.get_attribute_value(each)
+        if isinstance(value, bytes):
+            found[each.name] = value.decode(errors="replace")
+        elif all(isinstance(one, (int, float)) for one in (value if isinstance(value, list) else [value])):
+            found[each.name] = value
+    return found
+
+
+def _types(model: onnx.ModelProto) -> Dict[str, str]:
+    """Return the data types of the tensors of a graph whose types are known."""
+    values = (*model.graph.input, *model.graph.value_info, *model.graph.output)
+    found = {value.name: value.type.tensor_type.elem_type for value in values}
+    found.update({tensor.name: tensor.data_type for tensor in model.graph.initializer})
+    return {name: model_file.numpy_name(kind) for name, kind in found.items() if kind}

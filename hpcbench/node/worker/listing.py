@@ -1,0 +1,64 @@
+"""List what cases compute, without running them: the operators of a step, for a prediction."""
+
+import gc
+import json
+from typing import Any
+
+from ...core.files import no_link
+from ...core.frameworks import DYNAMIC, INPUT_PIPELINE, OPERATOR
+from ...core.profiling.operator_list import FRAMEWORKS, OperatorList
+from ...core.run_spec import PlannedRun, parse
+from ...core.typed_json import to_json
+from .. import frameworks
+from ..errors import BadData, BadModel, Unsupported
+from ..launch.ranks import Ranks
+from ..launch.rendezvous import Group
+from ..workload.user_code import in_one_line
+
+_SINGLE = "it runs in several processes; a list of operators requires strategy: single, one task and one instance"
+
+
+def list_operators(arguments: Any) -> int:
+    """Write the operators of the planned runs of a file to another file, one JSON object per run. Return 0.
+
+    A case whose operators cannot be listed has the reason instead.
+    """
+    gc.disable()  # the process is short, and imports are a fifth faster without collections
+    with open(arguments.job_file, encoding="utf-8") as file:
+        planned = [parse(line) for line in file if line.strip()]
+    with open(arguments.result_file, "w", encoding="utf-8", opener=no_link) as file:
+        for each in planned:
+            file.write(json.dumps(to_json(listed(each)), separators=(",", ":")) + "\n")
+            file.flush()
+    return 0
+
+
+def listed(planned: PlannedRun) -> OperatorList:
+    """Return the operators of a step of a case, or the reason why they cannot be listed."""
+    reason, version, found = _refusal(planned), None, OperatorList(planned.case_id)
+    try:
+        if not reason:
+            adapter = frameworks.load(planned.parameters["framework"])
+            version = adapter.libraries[0].version
+            from ..workload import problem  # needs numpy, which every framework requires
+
+            found = adapter.operators_of(problem.of_case(planned.parameters, Group(Ranks(0, 1))))
+    except (Unsupported, BadModel, BadData, ModuleNotFoundError) as error:
+        reason = str(error)
+    except Exception as error:  # of the framework, or of a model that reads values of its tensors
+        reason = "its operators cannot be listed without running it (%s)" % in_one_line(error)
+    return OperatorList(planned.case_id, reason, found.operators, version, found.parameter_count)
+
+
+def _refusal(planned: PlannedRun) -> str:
+    """Return why hpcbench lists no operators of a case; an empty text if it does."""
+    parameters = planned.parameters
+    if planned.is_command:
+        return "it is a command, whose operators are unknown"
+    if parameters["framework"] not in FRAMEWORKS:
+        return "the operators of framework: %s cannot be listed" % parameters["framework"]
+    if parameters["task"] in (INPUT_PIPELINE, OPERATOR):
+        return "task: %s has no network" % parameters["task"]
+    if parameters["strategy"] != "single" or planned.ranks > 1:
+        return _SINGLE
+    return "threads: dynamic is not supported" if parameters["threads"] == DYNAMIC else ""

@@ -1,0 +1,1 @@
+"""What hpcbench itself measured, in the form of the predictor's tables."""

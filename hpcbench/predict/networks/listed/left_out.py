@@ -1,0 +1,80 @@
+"""Errors of predictions for devices and networks that a fit did not see, for the calibration of intervals."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from hpcbench.predict.calibration.intervals import ALL, Calibration, calibrated
+from hpcbench.predict.networks.listed.observations import Observations
+
+# What is known of the device of a network: whole networks, only single operators, or nothing but its description.
+NETWORKS, OPERATORS, DESCRIPTION = "networks", "operators", "description"
+# Without measured networks: whole networks take 0.5 to 2 times the sum of their operators' times.
+_PRIOR = Calibration(0, float(np.log(2.0)), {ALL: 1.0})
+PRIOR = {NETWORKS: _PRIOR, OPERATORS: _PRIOR, DESCRIPTION: _PRIOR}
+
+
+def calibrations(full: Observations, without: Observations) -> dict[str, Calibration]:
+    """Return the calibrations by what is known of the device.
+
+    `without` has the same rows as `full`, but the sums of each device are from a model that did not see its operators.
+    """
+    devices = _calibration(_device_errors(full, full), shared=True)
+    networks = _network_errors(full)
+    return {
+        NETWORKS: devices if networks.empty else _calibration(networks, shared=False),
+        OPERATORS: devices,
+        DESCRIPTION: _calibration(_device_errors(full, without), shared=True),
+    }
+
+
+def _calibration(errors: pd.DataFrame, shared: bool) -> Calibration:
+    return _PRIOR if errors.empty else calibrated(errors, shared)
+
+
+def _network_errors(full: Observations) -> pd.DataFrame:
+    """Return errors with each network left out of the fit of the ratio; none if there is only one network."""
+    names = full.rows["network"]
+    return _table(
+        full,
+        [
+            (names == name, full.errors(full.ratio((names != name).to_numpy()), (names == name).to_numpy()))
+            for name in names.unique()
+            if names.nunique() > 1
+        ],
+        "network",
+    )
+
+
+def _device_errors(full: Observations, without: Observations) -> pd.DataFrame:
+    """Return errors with each device left out of the fit of the ratio; none if there is only one device."""
+    names = full.rows["device"]
+    return _table(
+        without,
+        [
+            (names == name, without.errors(full.ratio((names != name).to_numpy()), (names == name).to_numpy()))
+            for name in names.unique()
+            if names.nunique() > 1
+        ],
+        "device",
+    )
+
+
+def _table(observed: Observations, found: list[tuple[pd.Series, np.ndarray]], cluster: str) -> pd.DataFrame:
+    tables = [
+        pd.DataFrame(
+            {
+                "error": error,
+                "spread": observed.rows.loc[places, "spread"].to_numpy(),
+                "group": observed.rows.loc[places, "quantity"].to_numpy(),
+                "cluster": observed.rows.loc[places, cluster].to_numpy(),
+            }
+        )
+        for places, error in found
+    ]
+    return (
+        pd.concat(tables, ignore_index=True)
+        if tables
+        else pd.DataFrame(columns=["error", "spread", "group", "cluster"])
+    )

@@ -1,0 +1,184 @@
+"""The time of whole networks from their operator lists, with intervals from left-out devices and networks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from hpcbench.predict.calibration.intervals import Calibration
+from hpcbench.predict.devices.device import Device
+from hpcbench.predict.networks.listed import left_out, regular, targets
+from hpcbench.predict.networks.listed.kernels import kernels
+from hpcbench.predict.networks.listed.limits import limits
+from hpcbench.predict.networks.listed.measured import MeasuredTime, measured_times
+from hpcbench.predict.networks.listed.observations import observations
+from hpcbench.predict.networks.listed.operator_time import OperatorTime
+from hpcbench.predict.networks.listed.predicted import log_times
+from hpcbench.predict.networks.listed.ratio import Ratio
+from hpcbench.predict.networks.listed.refusals import reasons
+from hpcbench.predict.networks.listed.regular import RegularTime
+from hpcbench.predict.networks.listed.sums import kernel_times, shares, sums
+from hpcbench.predict.tables.prediction import Estimate, Floats
+
+_LEAST_SPREAD = 0.05  # of networks, as a logarithm
+
+
+@dataclass(frozen=True)
+class ListedNetworks:
+    """A model of the time of networks with operator lists."""
+
+    operator_time: MeasuredTime
+    ratio: Ratio
+    calibrations: Mapping[str, Calibration]  # by what is known of a device
+    network_devices: frozenset[str]  # devices with measured whole networks
+    operator_devices: frozenset[str]  # devices with measured operators
+    networks: tuple[str, ...]
+    rows: int  # measured times that the ratio was fitted on
+
+    def estimate(
+        self, networks: pd.DataFrame, lists: pd.DataFrame, devices: Mapping[str, Device]
+    ) -> dict[str, Estimate]:
+        """Return the times of a step, its forward pass and its backward pass, one value per row of `networks`.
+
+        Rows without a device description, without a list, or with over 10 % of the time in operators of unknown kind
+        are refused with a reason.
+        """
+        devices = self._with_fitted_names(devices)
+        summed = self._sums(networks, lists, devices)
+        known = frozenset(lists["list_id"])
+        return {
+            quantity: Estimate(
+                log_value=np.where(reason == "", log_times(networks, summed, self.ratio, quantity, devices), np.nan),
+                spread=_spread(summed),
+                reason=reason,
+            )
+            for quantity in targets.QUANTITIES
+            for reason in [reasons(networks, summed, known, devices, quantity)]
+        }
+
+    def half_width(
+        self, quantity: str, networks: pd.DataFrame, devices: Mapping[str, Device], estimate: Estimate
+    ) -> Floats:
+        """Return half the width of the 90 % intervals, as differences of logarithms."""
+        group = pd.Series(quantity, index=range(len(networks)))
+        devices = self._with_fitted_names(devices)
+        widths = {name: each.half_width(group, estimate.spread) for name, each in self.calibrations.items()}
+        known = [self._known_of(name, devices) for name in networks["device"]]
+        return np.array([widths[name][place] for place, name in enumerate(known)], dtype="float64")
+
+    def kernel_times(self, networks: pd.DataFrame, lists: pd.DataFrame, devices: Mapping[str, Device]) -> pd.DataFrame:
+        """Return the time of each kernel of each network: see `sums.kernel_times`. Unknown devices have no rows."""
+        devices = self._with_fitted_names(devices)
+        described = networks["device"].isin(list(devices)).to_numpy()
+        places = np.flatnonzero(described)
+        found = kernel_times(networks[described], kernels(lists), devices, self.operator_time)
+        return found.assign(place=places[found["place"].to_numpy()])
+
+    def shares(self, networks: pd.DataFrame, lists: pd.DataFrame, devices: Mapping[str, Device]) -> pd.DataFrame:
+        """Return the share of the device time in each kind of operator, one row per place in `networks`."""
+        return shares(self.kernel_times(networks, lists, devices))
+
+    def limits(self, networks: pd.DataFrame, lists: pd.DataFrame, devices: Mapping[str, Device]) -> pd.DataFrame:
+        """Return what limits the time of each network: see `limits.limits`."""
+        times = self.kernel_times(networks, lists, devices)
+        return limits(times, sums(networks, times, devices), devices)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the model as JSON types, without the model of the operators that it does not cover itself."""
+        return {
+            "regular": self.operator_time.others.to_json(),
+            "measured": self.operator_time.to_json(),
+            "effects": dict(self.ratio.effects),
+            "calibrations": {
+                name: {"clusters": each.clusters, "cluster": each.cluster, "quantiles": dict(each.quantiles)}
+                for name, each in self.calibrations.items()
+            },
+            "network_devices": sorted(self.network_devices),
+            "operator_devices": sorted(self.operator_devices),
+            "networks": list(self.networks),
+            "rows": self.rows,
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any], operator_time: OperatorTime) -> ListedNetworks:
+        """Return the model that `to_json` wrote, with a model of other operators.
+
+        Raise KeyError if a field is missing.
+        """
+        regular_time = RegularTime.from_json(data["regular"], operator_time)
+        return cls(
+            operator_time=MeasuredTime.from_json(data["measured"], regular_time),
+            ratio=Ratio(dict(data["effects"])),
+            calibrations={name: Calibration(**each) for name, each in data["calibrations"].items()},
+            network_devices=frozenset(data["network_devices"]),
+            operator_devices=frozenset(data["operator_devices"]),
+            networks=tuple(data["networks"]),
+            rows=int(data["rows"]),
+        )
+
+    def _sums(self, networks: pd.DataFrame, lists: pd.DataFrame, devices: Mapping[str, Device]) -> pd.DataFrame:
+        return sums(networks, self.kernel_times(networks, lists, devices), devices)
+
+    def _with_fitted_names(self, devices: Mapping[str, Device]) -> dict[str, Device]:
+        """Return the devices; one that the model was fitted on under another of its names has that name."""
+        fitted = self.network_devices | self.operator_devices
+        names = {key: next((name for name in each.names if name in fitted), each.name) for key, each in devices.items()}
+        return {key: replace(each, name=names[key]) for key, each in devices.items()}
+
+    def _known_of(self, name: str, devices: Mapping[str, Device]) -> str:
+        fitted = devices[name].name if name in devices else name
+        if fitted in self.network_devices:
+            return left_out.NETWORKS
+        return left_out.OPERATORS if fitted in self.operator_devices else left_out.DESCRIPTION
+
+
+def fit(
+    networks: pd.DataFrame,
+    lists: pd.DataFrame,
+    devices: Mapping[str, Device],
+    operators: pd.DataFrame,
+    operator_time: OperatorTime,
+) -> ListedNetworks:
+    """Return the model fitted on measured operators, and on measured networks with lists; others are left out.
+
+    `operator_time` answers for the operators that neither regular groups nor measured streams of `operators` cover.
+    """
+    has_list = networks["list_id"].isin(list(lists["list_id"].unique())) & networks["device"].isin(list(devices))
+    used = networks[has_list].reset_index(drop=True)
+    regular_time = regular.fit(operators, devices, operator_time)
+    times = measured_times(operators, used["device"].unique(), regular_time)
+    known = frozenset(operators["device"].unique())
+    if used.empty:
+        return ListedNetworks(times, Ratio({}), left_out.PRIOR, frozenset(), known, (), 0)
+    launched = kernels(lists)
+    full = observations(used, sums(used, kernel_times(used, launched, devices, times), devices), devices)
+    unseen = observations(used, _without(used, launched, devices, regular_time), devices)
+    return ListedNetworks(
+        operator_time=times,
+        ratio=full.ratio(np.ones(len(full.rows), dtype=bool)),
+        calibrations=left_out.calibrations(full, unseen),
+        network_devices=frozenset(full.rows["device"]),
+        operator_devices=known,
+        networks=tuple(sorted(full.rows["network"].unique())),
+        rows=len(full.rows),
+    )
+
+
+def _without(
+    networks: pd.DataFrame, launched: pd.DataFrame, devices: Mapping[str, Device], regular_time: RegularTime
+) -> pd.DataFrame:
+    """Return the sums of networks, each without the measured operators of its device."""
+    found = []
+    for name, rows in networks.groupby("device", sort=False):
+        times = kernel_times(rows, launched, devices, regular_time.without(devices[str(name)].name))
+        found.append(sums(rows.reset_index(drop=True), times, devices).set_index(rows.index))
+    return pd.concat(found).sort_index()
+
+
+def _spread(summed: pd.DataFrame) -> Floats:
+    found: Floats = np.hypot(_LEAST_SPREAD, summed["spread"].to_numpy())
+    return found

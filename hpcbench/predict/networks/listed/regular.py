@@ -1,0 +1,125 @@
+"""The time of the regular operators of networks: one efficiency per device and group of operators.
+
+Networks have products whose sizes are multiples of 32, and row-wise operators of many elements. Measured operators of
+random sizes hardly contain such products, but their best decile comes close. An efficiency that falls for longer
+operators shows a card that throttles, so that the best size counts. The time is the soft maximum of the times for FLOPs
+and for bytes [1], divided by the efficiency. A device without measured operators has the mean efficiency of the others,
+weighted by age and vendor.
+
+[1] S. Williams et al., "Roofline", CACM 52(4), 2009.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from hpcbench.predict.devices.device import GPU, Device
+from hpcbench.predict.networks.listed.best_efficiency import GROUPS, best_efficiencies, seconds_at_full_rate
+from hpcbench.predict.networks.listed.operator_time import OperatorTime
+from hpcbench.predict.tables.prediction import Estimate, Floats
+
+_LEAST_S = 5e-6  # of one kernel and the gap to the next one: graph replays of public sets go down to 2 us, calls to 25
+_YEARS = 4.0  # age difference at which the weight of another device has fallen to 0.6
+_OTHER_VENDOR = 0.3  # weight of a device of another vendor
+_OTHER = 0.3  # weight of a device of another architecture
+_LEAST_WEIGHT = 1e-3  # of a device of any age
+_SEEN_SPREAD, _UNSEEN_SPREAD = 0.08, 0.16  # of the efficiency of devices, as logarithms
+
+
+@dataclass(frozen=True)
+class Kin:
+    """What devices of similar efficiency have in common."""
+
+    vendor: str
+    architecture: str
+    year: int
+
+
+@dataclass(frozen=True)
+class RegularTime:
+    """A model of the time of operators in networks; operators of other groups have the time of `others`."""
+
+    others: OperatorTime
+    efficiencies: Mapping[str, Mapping[str, float]]  # by group and data type, then by device: logarithms
+    kin: Mapping[str, Kin]  # of the devices with efficiencies
+
+    def estimate(self, operators: pd.DataFrame, devices: Mapping[str, Device], in_stream: bool) -> Estimate:
+        """Return the logarithms of the times in seconds. Times of the groups above are always those in a stream."""
+        gpus = [name for name, device in devices.items() if device.kind == GPU]
+        keys = operators["kind"].map(GROUPS).fillna("") + " " + operators["dtype"]
+        own = (keys.isin(list(self.efficiencies)) & operators["device"].isin(gpus)).to_numpy()
+        log_value, spread = np.full(len(operators), np.nan), np.full(len(operators), np.nan)
+        reason = np.full(len(operators), "", dtype=object)
+        if not own.all():
+            found = self.others.estimate(operators[~own], devices, in_stream)
+            log_value[~own], spread[~own], reason[~own] = found.log_value, found.spread, found.reason
+        if own.any():
+            rows = operators[own]
+            log_efficiency, spread[own] = self._efficiency(keys[own], rows["device"], devices)
+            full_s = seconds_at_full_rate(rows, devices)
+            log_value[own] = np.log(full_s / np.exp(log_efficiency) + _LEAST_S)
+        return Estimate(log_value, spread, reason)
+
+    def without(self, device: str) -> RegularTime:
+        """Return the model without the measurements of a device."""
+        kept = {
+            key: {name: value for name, value in each.items() if name != device}
+            for key, each in self.efficiencies.items()
+        }
+        return replace(self, efficiencies={key: each for key, each in kept.items() if each})
+
+    def _efficiency(self, keys: pd.Series, names: pd.Series, devices: Mapping[str, Device]) -> tuple[Floats, Floats]:
+        pairs = keys + "\n" + names
+        found = {}
+        for pair in pairs.unique():
+            key, name = pair.split("\n")
+            found[pair] = self._efficiency_of(key, devices[name])
+        return (
+            pairs.map({pair: each[0] for pair, each in found.items()}).to_numpy(dtype="float64"),
+            pairs.map({pair: each[1] for pair, each in found.items()}).to_numpy(dtype="float64"),
+        )
+
+    def _efficiency_of(self, key: str, device: Device) -> tuple[float, float]:
+        """Return the logarithm of the efficiency of a group on a device, and its spread."""
+        known = self.efficiencies[key]
+        if device.name in known:
+            return known[device.name], _SEEN_SPREAD
+        weights = [_weight(device, self.kin[name]) for name in known]
+        return float(np.average(list(known.values()), weights=weights)), _UNSEEN_SPREAD
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the model without `others`, as JSON types."""
+        return {
+            "efficiencies": {key: dict(each) for key, each in self.efficiencies.items()},
+            "kin": {name: asdict(each) for name, each in self.kin.items()},
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any], others: OperatorTime) -> RegularTime:
+        """Return the model that `to_json` wrote. Raise KeyError if a field is missing."""
+        return cls(others, data["efficiencies"], {name: Kin(**each) for name, each in data["kin"].items()})
+
+
+def fit(operators: pd.DataFrame, devices: Mapping[str, Device], others: OperatorTime) -> RegularTime:
+    """Return the model fitted on measured operators; without enough rows of a group, `others` answers for it."""
+    efficiencies = best_efficiencies(operators, devices)
+    names = {name for each in efficiencies.values() for name in each}
+    return RegularTime(others, efficiencies, {name: kin(devices[name]) for name in sorted(names)})
+
+
+def kin(device: Device) -> Kin:
+    """Return what devices of similar efficiency have in common."""
+    return Kin(device.vendor, device.architecture, device.year)
+
+
+def _weight(device: Device, other: Kin) -> float:
+    """Return how much the efficiency of another device counts for a device: at most 1."""
+    age = float(np.exp(-(((device.year - other.year) / _YEARS) ** 2) / 2))
+    vendor = 1.0 if device.vendor == other.vendor else _OTHER_VENDOR
+    architecture = 1.0 if (device.vendor, device.architecture) == (other.vendor, other.architecture) else _OTHER
+    return (age + _LEAST_WEIGHT) * vendor * architecture

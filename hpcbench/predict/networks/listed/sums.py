@@ -1,0 +1,96 @@
+"""Sums over the kernels of networks: the time of the device by part and kind, and the time of the host."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+
+from hpcbench.predict.devices.device import GPU, Device
+from hpcbench.predict.networks.listed.operator_time import OperatorTime
+from hpcbench.predict.tables import networks as network_table
+from hpcbench.predict.tables import operators as table
+from hpcbench.predict.tables.prediction import Floats
+
+FORWARD, BACKWARD, OPTIMIZER = "forward", "backward", "optimizer"
+PARTS = (FORWARD, BACKWARD, OPTIMIZER)
+HOST = "host "
+# Gradients are accumulated in the backward pass.
+_PART_OF = {"": FORWARD, FORWARD: FORWARD, BACKWARD: BACKWARD, "accumulate": BACKWARD, OPTIMIZER: OPTIMIZER}
+# Time in which the host launches one kernel, in seconds: an assumption for the dispatcher of PyTorch in eager mode, and
+# for the generated code of a compiled network. It matters for networks of many small kernels only.
+_LAUNCH_S = {network_table.EAGER: 6e-6, network_table.COMPILED: 3e-6}
+_KEY = ("device", "clock_mhz", "power_limit_w", "threads", "library", *table.WORK)
+
+
+def kernel_times(
+    networks: pd.DataFrame, kernels: pd.DataFrame, devices: Mapping[str, Device], operator_time: OperatorTime
+) -> pd.DataFrame:
+    """Return one row per network and kernel: the kernels' columns, and `place`, `part`, `total_s`, `spread`, `known`.
+
+    `place` is the number of the row of `networks`. Kernels of unknown kind have the time of their bytes.
+    """
+    conditions = ["device", "clock_mhz", "power_limit_w", "threads", "library", "list_id", "execution"]
+    asked = networks[conditions].reset_index(drop=True).rename_axis("place").reset_index()
+    listed = asked.merge(kernels, on="list_id", how="inner")
+    if listed.empty:
+        return listed.assign(part="", total_s=0.0, spread=0.0, known=False)
+    rows = table.complete(listed)
+    distinct, places = _distinct(rows)
+    estimate = operator_time.estimate(distinct, devices, True)
+    known = (estimate.reason == "")[places] & (rows["kind"] != table.UNKNOWN).to_numpy()
+    log_value = np.where(known, estimate.log_value[places], np.log(_time_of_bytes(rows, devices)))
+    spread = np.where(known, estimate.spread[places], np.nan)
+    return listed.assign(
+        part=listed["phase"].map(_PART_OF).fillna(FORWARD),
+        total_s=np.exp(log_value) * listed["calls"].to_numpy(dtype="float64"),
+        spread=spread,
+        known=known,
+    )
+
+
+def _distinct(rows: pd.DataFrame) -> tuple[pd.DataFrame, np.ndarray]:
+    """Return the distinct operators, and for each row the number of its operator among them."""
+    numbers = rows.groupby(list(_KEY), sort=False, dropna=False).ngroup().to_numpy()
+    _, first = np.unique(numbers, return_index=True)
+    return rows.iloc[first].reset_index(drop=True), numbers
+
+
+def _time_of_bytes(rows: pd.DataFrame, devices: Mapping[str, Device]) -> Floats:
+    """Return the time of reading and writing the bytes from memory, in seconds; at least that of one byte."""
+    rate = {name: devices[name].memory_bytes_per_s for name in rows["device"].unique() if name in devices}
+    moved = np.maximum(rows["bytes"].fillna(0.0).to_numpy(dtype="float64"), 1.0)
+    found: Floats = moved / rows["device"].map(rate).to_numpy(dtype="float64")
+    return found
+
+
+def sums(networks: pd.DataFrame, times: pd.DataFrame, devices: Mapping[str, Device]) -> pd.DataFrame:
+    """Return one row per network, in seconds: the device time of each of `PARTS`, and `host PART`, that of the host.
+
+    `unknown` is the share of kernels of unknown kind in the device time. `spread` is that of the operators, weighted by
+    their time, as if all of them had the same error: an upper limit.
+    """
+    places = pd.RangeIndex(len(networks))
+    launch_s = times["execution"].map(_LAUNCH_S).fillna(_LAUNCH_S[network_table.EAGER])
+    on_gpu = times["device"].map({name: device.kind == GPU for name, device in devices.items()}).fillna(False)
+    host = times.assign(_host=(times["calls"] * launch_s).where(on_gpu.astype(bool), 0.0))
+    known = times["total_s"].where(times["known"], 0.0)
+    by_place = times.assign(_known=known, _weighted=known * times["spread"].fillna(0.0)).groupby("place")
+    rest = by_place[["total_s", "_known", "_weighted"]].sum().reindex(places)
+    return (
+        _by_part(times, "total_s", places)
+        .join(_by_part(host, "_host", places).add_prefix(HOST))
+        .assign(unknown=1.0 - rest["_known"] / rest["total_s"], spread=rest["_weighted"] / rest["_known"])
+    )
+
+
+def _by_part(times: pd.DataFrame, value: str, places: pd.RangeIndex) -> pd.DataFrame:
+    found = times.pivot_table(index="place", columns="part", values=value, aggfunc="sum", observed=True)
+    return found.reindex(index=places, columns=list(PARTS)).fillna(0.0)
+
+
+def shares(times: pd.DataFrame) -> pd.DataFrame:
+    """Return the share of the device time of each network in each kind of kernel: one row per `place`."""
+    by_kind = times.pivot_table(index="place", columns="kind", values="total_s", aggfunc="sum", observed=True)
+    return by_kind.fillna(0.0).div(by_kind.sum(axis=1), axis=0)

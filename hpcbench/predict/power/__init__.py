@@ -1,0 +1,1 @@
+"""Power and energy of operators and networks, over clocks and power limits."""

@@ -1,0 +1,122 @@
+"""What operators demand from a device: seconds that their FLOPs and bytes take at its peak rates, at the boost clock.
+
+The activity of a network is the sum over its operators. Divided by the time that they really take, activities are
+utilizations, which decide the power.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+
+from hpcbench.predict.devices.device import FLOAT32, Device
+from hpcbench.predict.operators.device_columns import ELEMENT_BYTES, PRECISIONS, of_rows
+from hpcbench.predict.operators.roofline import ATTENTIONS, MATRIX_KINDS, PRODUCTS, SHARPNESS, bounds
+from hpcbench.predict.operators.tiles import tiling
+from hpcbench.predict.tables.prediction import Floats
+
+# `matrix_s`: FLOPs on matrix units. `vector_s`: FLOPs of products on vector units. `attention_s`: FLOPs of attention.
+# `product_s`, `vector_product_s`: expected times of products on matrix and vector units, with their partly filled
+# tiles and waves. `row_wise_s`: bytes of all other operators. `memory_s`: all bytes. `kernels`: number of launches.
+COLUMNS = (
+    *("matrix_s", "vector_s", "attention_s", "product_s", "vector_product_s", "row_wise_s", "memory_s", "kernels"),
+)
+# Tiles of products, and their time per FLOP relative to that of the largest: small tiles load each operand more often
+# (NVIDIA, "Matrix multiplication background user's guide", section 3).
+_TILES = (
+    ((256, 128), 1.0),
+    ((128, 256), 1.0),
+    ((128, 128), 1.05),
+    ((128, 64), 1.2),
+    ((64, 128), 1.2),
+    ((64, 64), 1.45),
+)
+_FEWEST_BYTES = 64.0  # views of a few bytes launch nothing
+_PROLOGUE = 96.0  # steps of the inner dimension that the start of a tile costs
+
+
+def activity(rows: pd.DataFrame, devices: Mapping[str, Device]) -> pd.DataFrame:
+    """Return the activity of one call of each row of a table of operators; NaN if its device is unknown."""
+    bound = bounds(rows, devices)
+    kinds = rows["kind"]
+    is_product = kinds.isin(MATRIX_KINDS).to_numpy() & ~kinds.isin(ATTENTIONS).to_numpy()
+    is_attention = kinds.isin(ATTENTIONS).to_numpy()
+    on_matrix_units = _on_matrix_units(rows, devices)
+    filled = bound.compute_s / _fill(rows, devices)
+    with np.errstate(invalid="ignore"):
+        expected = (filled**SHARPNESS + bound.memory_s**SHARPNESS) ** (1 / SHARPNESS)
+    products = np.where(is_product | is_attention, expected, 0.0)
+    return pd.DataFrame(
+        {
+            "matrix_s": np.where(is_product & on_matrix_units, bound.compute_s, 0.0),
+            "vector_s": np.where(is_product & ~on_matrix_units, bound.compute_s, 0.0),
+            "attention_s": np.where(is_attention, bound.compute_s, 0.0),
+            "product_s": np.where(on_matrix_units, products, 0.0),
+            "vector_product_s": np.where(on_matrix_units, 0.0, products),
+            "row_wise_s": np.where(is_product | is_attention, 0.0, bound.memory_s),
+            "memory_s": bound.memory_s,
+            "kernels": np.ones(len(rows)),
+        },
+        index=rows.index,
+    )
+
+
+def of_lists(lists: pd.DataFrame, asked: pd.DataFrame, devices: Mapping[str, Device]) -> pd.DataFrame:
+    """Return the activity of whole networks: one row per row of `asked`, with the columns of this module.
+
+    `asked` has the columns `list_id`, `device` and `dtype`. A list in another data type is converted. Rows whose list
+    or device is unknown are NaN.
+    """
+    keys = asked[["list_id", "device", "dtype"]].drop_duplicates()
+    known = keys[keys["list_id"].isin(set(lists["list_id"])) & keys["device"].isin(set(devices))]
+    summed = [
+        _summed(as_dtype(lists[lists["list_id"] == key.list_id], str(key.dtype)), str(key.device), devices)
+        for key in known.itertuples()
+    ]
+    sums = pd.DataFrame(summed, columns=list(COLUMNS), index=known.index)
+    joined = asked[["list_id", "device", "dtype"]].merge(
+        known.join(sums), on=["list_id", "device", "dtype"], how="left"
+    )
+    return joined[list(COLUMNS)].set_index(asked.index)
+
+
+def as_dtype(rows: pd.DataFrame, dtype: str) -> pd.DataFrame:
+    """Return operators as another data type computes them: the same FLOPs, and bytes by the size of its elements."""
+    wanted = ELEMENT_BYTES.get(dtype)
+    if wanted is None:
+        return rows
+    factor = wanted / rows["dtype"].map(ELEMENT_BYTES).fillna(wanted)
+    return rows.assign(dtype=dtype, bytes=rows["bytes"] * factor)
+
+
+def _summed(rows: pd.DataFrame, device: str, devices: Mapping[str, Device]) -> Floats:
+    each = activity(rows.assign(device=device), devices)
+    moving = rows["bytes"].to_numpy(dtype="float64") >= _FEWEST_BYTES
+    calls = rows["calls"].to_numpy(dtype="float64") * moving
+    return each.mul(calls, axis=0).sum().to_numpy(dtype="float64")
+
+
+def _on_matrix_units(rows: pd.DataFrame, devices: Mapping[str, Device]) -> np.ndarray:
+    keys = rows["device"].astype("object") + "\n" + rows["dtype"].astype("object")
+    found = {key: _has_matrix_units(key, devices) for key in keys.unique()}
+    return keys.map(found).to_numpy(dtype=bool)
+
+
+def _has_matrix_units(key: str, devices: Mapping[str, Device]) -> bool:
+    name, dtype = key.split("\n")
+    device = devices.get(name)
+    precision = PRECISIONS.get(dtype, FLOAT32)
+    return device is not None and device.flops_per_s(precision) > device.vector_flops_per_s
+
+
+def _fill(rows: pd.DataFrame, devices: Mapping[str, Device]) -> Floats:
+    """Return the fraction of the peak rate that products reach in their best tile; 1 for other operators."""
+    units = of_rows(rows, devices, lambda device: float(device.units))
+    batch, m, n, k = (rows[name].to_numpy(dtype="float64") for name in ("batch", "m", "n", "k"))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        fills = [tiling(batch, m, n, units, tile).fill / cost for tile, cost in _TILES]
+        best = np.max(fills, axis=0) * k / (k + _PROLOGUE)
+    usable = rows["kind"].isin(PRODUCTS).to_numpy() & np.isfinite(best) & (best > 0)
+    return np.where(usable, best, 1.0)

@@ -1,0 +1,113 @@
+"""The power models of all measured devices, and that of a device which was not measured."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from hpcbench.predict.power import utilization
+from hpcbench.predict.power.device_power import TYPICAL, DevicePower, Rows, fit_power, fit_steps
+
+_MOST_ROWS = 3000  # of the operators of one device in the fit of coefficients
+_CONFIGURATIONS = 30.0  # that the operators of one device count as, against the prior
+
+
+@dataclass(frozen=True)
+class Fleet:
+    """Models by the name of the device, and the model of all other devices."""
+
+    measured: Mapping[str, DevicePower]
+    typical: DevicePower = TYPICAL
+
+    def of(self, device: str) -> DevicePower:
+        """Return the model of a device."""
+        return self.measured.get(device, self.typical)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the models as JSON types."""
+        measured = {name: each.to_json() for name, each in sorted(self.measured.items())}
+        return {"measured": measured, "typical": self.typical.to_json()}
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> Fleet:
+        """Return the models that `to_json` returned."""
+        measured = {name: DevicePower.from_json(each) for name, each in stored["measured"].items()}
+        return cls(measured, DevicePower.from_json(stored["typical"]))
+
+
+def fit(steps: Mapping[str, Rows], operators: Mapping[str, Rows]) -> Fleet:
+    """Return the models of the devices with measured steps of networks, or with measured operators.
+
+    The typical model has coefficients from all devices with equal weights, and the means of the devices' voltage
+    curves, caps and times over clocks. A device's own coefficients shrink to the typical ones.
+    """
+    thinned = {name: thin(rows) for name, rows in operators.items()}
+    by_steps = {name: fit_steps(rows) for name, rows in steps.items()}
+    typical = _typical(list(by_steps.values()), [*steps.values(), *thinned.values()])
+    measured = {name: fit_steps(rows, typical) for name, rows in steps.items()}
+    for name, rows in thinned.items():
+        measured.setdefault(name, fit_power(rows, typical))
+    return Fleet(measured, typical)
+
+
+def thin(rows: Rows, most: int = _MOST_ROWS) -> Rows:
+    """Return at most so many rows, evenly chosen, that count as a fixed number of configurations."""
+    step = max(1, int(np.ceil(len(rows.power) / most)))
+    chosen = np.zeros(len(rows.power), dtype=bool)
+    chosen[::step] = True
+    kept = rows.where(chosen)
+    return replace(kept, group=np.mod(np.arange(len(kept.power), dtype="float64"), _CONFIGURATIONS))
+
+
+def _typical(fitted: list[DevicePower], rows: Iterable[Rows]) -> DevicePower:
+    mean = _mean(fitted) if fitted else TYPICAL
+    matrices, powers, weights = [], [], []
+    for each in rows:
+        matrices.append(utilization.terms(each.activity, each.time_s, each.clock, mean.voltage))
+        powers.append(each.power)
+        weights.append(each.weights / each.weights.sum() * _CONFIGURATIONS)
+    if not powers:
+        return mean
+    found = utilization.fit(
+        np.concatenate(matrices), np.concatenate(powers), np.concatenate(weights), utilization.PRIOR, 0.1
+    )
+    return replace(mean, coefficients=found.coefficients)
+
+
+def _mean(fitted: list[DevicePower]) -> DevicePower:
+    def mean(values: Iterable[float]) -> float:
+        return float(np.mean(list(values)))
+
+    curve = replace(
+        TYPICAL.voltage,
+        knee=mean(each.voltage.knee for each in fitted),
+        floor=mean(each.voltage.floor for each in fitted),
+    )
+    steps = replace(
+        TYPICAL.steps,
+        coefficients=np.mean([each.steps.coefficients for each in fitted], axis=0),
+        host_s=float(np.exp(mean(np.log(each.steps.host_s) for each in fitted))),
+    )
+    return DevicePower(TYPICAL.coefficients, curve, steps, mean(each.cap for each in fitted))
+
+
+def rows_of(
+    table: pd.DataFrame, activity: pd.DataFrame, boost_mhz: float, board_power_w: float, group: NDArray[Any]
+) -> Rows:
+    """Return the measurements of one device as fractions of its boost clock and board power.
+
+    Rows without a locked clock ran at up to the boost clock.
+    """
+    clock = table["clock_mhz"].fillna(boost_mhz).to_numpy(dtype="float64") / boost_mhz
+    return Rows(
+        activity,
+        table["time_s"].to_numpy(dtype="float64"),
+        np.minimum(clock, 1.0),
+        table["power_w"].to_numpy(dtype="float64") / board_power_w,
+        group,
+    )

@@ -1,0 +1,1 @@
+"""Training jobs by epoch, whose operators are unknown, under power limits."""

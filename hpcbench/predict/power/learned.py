@@ -1,0 +1,98 @@
+"""The power of operators on one measured device, learned from their shapes.
+
+Kernels of the same utilization differ in power by their tiles and data paths, which shapes decide. Such a model is only
+valid for the device that it was fitted on. It does not need the time of an operator.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from hpcbench.predict.operators.roofline import ATTENTIONS
+from hpcbench.predict.tables.prediction import Floats
+
+FEWEST_ROWS = 200  # of one device and family of kinds that a model needs
+_MOST_ROWS = 10_000
+_ROUNDS = 100
+_PARAMETERS = {
+    "objective": "l2",
+    "num_leaves": 63,
+    "learning_rate": 0.15,
+    "min_data_in_leaf": 10,
+    "feature_fraction": 0.6,
+    "max_bin": 127,
+    "num_threads": 1,
+    "seed": 1,
+    "deterministic": True,
+    "verbose": -1,
+}
+ATTENTION, OTHER = "attention", "other"
+
+
+@dataclass(frozen=True)
+class Learned:
+    """LightGBM models of the logarithm of the power, as a fraction of the board power, by family of kinds."""
+
+    columns: Mapping[str, tuple[str, ...]]
+    models: Mapping[str, str]  # LightGBM's own text
+    covered: frozenset[str]  # kinds with their data types that were measured
+
+    def log_power(self, features: pd.DataFrame, rows: pd.DataFrame) -> Floats:
+        """Return the logarithm of the power as a fraction of the board power; NaN for kinds that were not measured."""
+        import lightgbm
+
+        found = np.full(len(features), np.nan)
+        families = np.where(_covered(rows).isin(self.covered).to_numpy(), family(rows["kind"]), "")
+        for name, text in self.models.items():
+            places = np.flatnonzero(families == name)
+            if len(places):
+                booster = lightgbm.Booster(model_str=text)
+                values = features[list(self.columns[name])].iloc[places].to_numpy(dtype="float64")
+                found[places] = np.asarray(booster.predict(values, num_threads=1))
+        return found
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the models as JSON types."""
+        columns = {name: list(each) for name, each in self.columns.items()}
+        return {"columns": columns, "models": dict(self.models), "covered": sorted(self.covered)}
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> Learned:
+        """Return the models that `to_json` returned."""
+        columns = {name: tuple(each) for name, each in stored["columns"].items()}
+        return cls(columns, dict(stored["models"]), frozenset(stored["covered"]))
+
+
+def fit(features: pd.DataFrame, rows: pd.DataFrame, log_power: Floats) -> Learned:
+    """Return models of the rows of one device; families with too few rows have none."""
+    import lightgbm
+
+    families = family(rows["kind"])
+    columns: dict[str, tuple[str, ...]] = {}
+    models: dict[str, str] = {}
+    for name in (ATTENTION, OTHER):
+        places = np.flatnonzero(families == name)
+        if len(places) < FEWEST_ROWS:
+            continue
+        places = places[:: max(1, len(places) // _MOST_ROWS)]
+        values = features.iloc[places]
+        columns[name] = tuple(str(each) for each in values.columns[values.nunique().to_numpy() > 1])
+        matrix = values[list(columns[name])].to_numpy(dtype="float64")
+        booster = lightgbm.train(_PARAMETERS, lightgbm.Dataset(matrix, log_power[places]), _ROUNDS)
+        models[name] = booster.model_to_string()
+    kept = rows[np.isin(families, list(models))]
+    return Learned(columns, models, frozenset(_covered(kept)))
+
+
+def family(kinds: pd.Series) -> np.ndarray:
+    """Return the family of each kind of operator."""
+    return np.where(kinds.isin(ATTENTIONS).to_numpy(), ATTENTION, OTHER)
+
+
+def _covered(rows: pd.DataFrame) -> pd.Series:
+    return rows["kind"].astype("object") + "/" + rows["dtype"].astype("object")

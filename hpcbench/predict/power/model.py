@@ -1,0 +1,191 @@
+"""The model of power and energy: operators, steps of networks, training jobs and requests, with one fit for all."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from hpcbench.predict.devices.device import Device
+from hpcbench.predict.power import fleet as fleets
+from hpcbench.predict.power import networks as of_networks
+from hpcbench.predict.power import operators as of_operators
+from hpcbench.predict.power.activity import COLUMNS, of_lists
+from hpcbench.predict.power.fleet import Fleet
+from hpcbench.predict.power.jobs import model as of_jobs
+from hpcbench.predict.power.jobs.model import JobPower
+from hpcbench.predict.power.networks import QUANTITIES, TIME, NetworkPower, with_known_lists
+from hpcbench.predict.power.operators import ENERGY, POWER, OperatorPower
+from hpcbench.predict.power.requests import model as of_requests
+from hpcbench.predict.power.requests.model import RequestPower
+from hpcbench.predict.tables import networks as network_table
+from hpcbench.predict.tables.prediction import Floats, table
+
+
+@dataclass(frozen=True)
+class GivenTime:
+    """Times of steps at the boost clock without a limit, as another model predicts or a user measures them.
+
+    `half_width` is half the width of their 90 % intervals, as differences of logarithms.
+    """
+
+    seconds: Floats
+    half_width: Floats
+
+
+@dataclass(frozen=True)
+class PowerModel:
+    """Power and energy on any described device, over clocks and power limits."""
+
+    fleet: Fleet
+    operators: OperatorPower
+    networks: NetworkPower
+    jobs: JobPower
+    requests: RequestPower
+
+    def predict_operators(
+        self, rows: pd.DataFrame, devices: Mapping[str, Device], time_s: Floats, time_half_width: Floats
+    ) -> dict[str, pd.DataFrame]:
+        """Return predictions of power in watts and energy in joules of operators, by quantity.
+
+        `time_s` has the predicted times, and `time_half_width` half the widths of their 90 % intervals as differences
+        of logarithms, 0 for measured times. Errors of time and power count as independent.
+        """
+        power = self.operators.estimate(rows, devices, time_s)
+        half = self.operators.half_width(rows)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            log_energy = power.log_value + np.log(time_s)
+        found = {
+            POWER: table(power.log_value, half, power.reason),
+            ENERGY: table(log_energy, np.hypot(half, time_half_width), power.reason),
+        }
+        return {quantity: each.set_index(rows.index) for quantity, each in found.items()}
+
+    def predict_networks(
+        self,
+        networks: pd.DataFrame,
+        lists: pd.DataFrame,
+        devices: Mapping[str, Device],
+        time: GivenTime | None = None,
+    ) -> dict[str, pd.DataFrame]:
+        """Return predictions of time, power and energy per step, epoch or request of each row, by quantity.
+
+        Steps require the operators of their network in `lists`. `time` has the times of steps from another model. See
+        `NetworkPower.estimate` for clocks and limits.
+        """
+        asked = with_known_lists(networks, lists)
+        return self.predict_activity(asked, of_lists(lists, asked, devices), devices, time)
+
+    def predict_activity(
+        self,
+        networks: pd.DataFrame,
+        activity: pd.DataFrame,
+        devices: Mapping[str, Device],
+        time: GivenTime | None = None,
+    ) -> dict[str, pd.DataFrame]:
+        """Return the predictions of `predict_networks` for networks whose activity is known, one row per network."""
+        found = {quantity: _empty(len(networks)) for quantity in QUANTITIES}
+        units = networks["unit"]
+        for unit, places in units.groupby(units, observed=True).indices.items():
+            rows = networks.iloc[places]
+            given = None if time is None else GivenTime(time.seconds[places], time.half_width[places])
+            for quantity, predicted in self._by_unit(str(unit), rows, activity.iloc[places], devices, given).items():
+                for column in predicted.columns:
+                    found[quantity][column][places] = predicted[column].to_numpy()
+        return {quantity: pd.DataFrame(each, index=networks.index) for quantity, each in found.items()}
+
+    def _by_unit(
+        self,
+        unit: str,
+        rows: pd.DataFrame,
+        activity: pd.DataFrame,
+        devices: Mapping[str, Device],
+        time: GivenTime | None,
+    ) -> dict[str, pd.DataFrame]:
+        model: JobPower | RequestPower | NetworkPower = self.networks
+        if unit == network_table.EPOCH:
+            model = self.jobs
+            estimates = self.jobs.estimate(rows, devices)
+        elif unit == network_table.REQUEST:
+            model = self.requests
+            estimates = self.requests.estimate(rows, devices)
+        else:
+            estimates = self.networks.estimate(rows, activity, devices, None if time is None else time.seconds)
+        widths = {quantity: model.half_width(rows, quantity) for quantity in estimates}
+        if time is not None and model is self.networks:
+            widths[TIME] = time.half_width
+            widths[ENERGY] = np.hypot(widths[POWER], time.half_width)
+        return {quantity: table(each.log_value, widths[quantity], each.reason) for quantity, each in estimates.items()}
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the model as JSON types."""
+        return {
+            "fleet": self.fleet.to_json(),
+            "operators": self.operators.to_json(),
+            "networks": self.networks.to_json(),
+            "jobs": self.jobs.to_json(),
+            "requests": self.requests.to_json(),
+        }
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> PowerModel:
+        """Return the model that `to_json` returned."""
+        fleet = Fleet.from_json(stored["fleet"])
+        return cls(
+            fleet,
+            OperatorPower.from_json(stored["operators"], fleet),
+            NetworkPower.from_json(stored["networks"], fleet),
+            JobPower.from_json(stored["jobs"]),
+            RequestPower.from_json(stored["requests"]),
+        )
+
+
+def fit(
+    operators: pd.DataFrame, networks: pd.DataFrame, lists: pd.DataFrame, devices: Mapping[str, Device]
+) -> PowerModel:
+    """Return the model of all rows with a power; without any, that of the priors.
+
+    `operators`, `networks` and `lists` are canonical tables. Rows without a time, and of devices without a
+    description, do not count.
+    """
+    steps = of_networks.measured_rows(with_known_lists(networks, lists), lists, devices)
+    measured_steps = {name: measurements for name, (_, measurements) in steps.items()}
+    measured = of_operators.measured_rows(operators, devices)
+    fleet = fleets.fit(measured_steps, measured)
+    return PowerModel(
+        fleet,
+        of_operators.fit(operators, devices, fleet, _without_each(measured_steps, measured)),
+        of_networks.fit(steps, devices, fleet),
+        of_jobs.fit(networks, devices),
+        of_requests.fit(networks, devices),
+    )
+
+
+def unfitted() -> PowerModel:
+    """Return the model without any data: the priors of all coefficients, and wide intervals."""
+    return PowerModel(Fleet({}), OperatorPower(Fleet({})), NetworkPower(Fleet({})), JobPower(), RequestPower())
+
+
+def no_activity(count: int) -> pd.DataFrame:
+    """Return activities of networks without a known list, which are refused."""
+    return pd.DataFrame(np.nan, index=range(count), columns=list(COLUMNS))
+
+
+def _without_each(steps: Mapping[str, Any], operators: Mapping[str, Any]) -> dict[str, Fleet]:
+    """Return, for each device with measured operators, the fleet without this device."""
+    return {
+        left_out: fleets.fit(
+            {name: rows for name, rows in steps.items() if name != left_out},
+            {name: rows for name, rows in operators.items() if name != left_out},
+        )
+        for left_out in operators
+        if len(operators) > 1 or steps
+    }
+
+
+def _empty(count: int) -> dict[str, np.ndarray]:
+    numbers = {name: np.full(count, np.nan) for name in ("predicted", "lower", "upper")}
+    return {**numbers, "reason": np.full(count, "", dtype=object)}

@@ -1,0 +1,177 @@
+"""Time, power and energy of steps of networks whose operators are known, over clocks and power limits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from hpcbench.predict.calibration.intervals import Calibration, calibrated
+from hpcbench.predict.calibration.stored import all_from_json, all_to_json
+from hpcbench.predict.devices.device import Device
+from hpcbench.predict.power import fleet as fleets
+from hpcbench.predict.power.activity import COLUMNS, of_lists
+from hpcbench.predict.power.device_power import DevicePower, Rows, fit_steps
+from hpcbench.predict.power.fleet import Fleet
+from hpcbench.predict.power.operators import ENERGY, POWER, SEEN, UNSEEN
+from hpcbench.predict.tables import networks as table
+from hpcbench.predict.tables.prediction import Estimate, Floats
+
+TIME = "time_s"
+QUANTITIES = (TIME, POWER, ENERGY)
+# Expected errors of logarithms of a network on a device with measured networks, and on others.
+SPREAD = {SEEN: 0.10, UNSEEN: 0.30}
+_PRIOR_FACTOR = 1.7
+# What a configuration is: its rows differ in clocks and limits only.
+CONFIGURATION = ("network", "phase", "dtype", "layout", "batch_size", "sequence_length", "image_size")
+
+
+@dataclass(frozen=True)
+class NetworkPower:
+    """Steps of networks with operator lists. `calibrations` are by quantity, of devices with measured networks."""
+
+    fleet: Fleet
+    devices: frozenset[str] = frozenset()  # those with measured networks
+    calibrations: Mapping[str, Calibration] = field(default_factory=dict)
+
+    def estimate(
+        self,
+        networks: pd.DataFrame,
+        activity: pd.DataFrame,
+        devices: Mapping[str, Device],
+        time_s: Floats | None = None,
+    ) -> dict[str, Estimate]:
+        """Return the time in seconds, power in watts and energy in joules of a step of each row, by quantity.
+
+        `activity` has one row per network, as `activity.of_lists` returns it. `clock_mhz` and `power_limit_w` of the
+        networks apply, and are the boost clock and the board power if NaN. With `time_s`, times at the boost clock
+        without a limit are given, as from a model of time, and only their ratio over clocks is predicted.
+        """
+        reason = reasons(networks, activity, devices, time_s)
+        found = {quantity: np.full(len(networks), np.nan) for quantity in QUANTITIES}
+        for name, places in networks.groupby("device", observed=True).indices.items():
+            usable = np.asarray(places)[reason[places] == ""]
+            if not len(usable):
+                continue
+            device = devices[str(name)]
+            given = None if time_s is None else time_s[usable]
+            clock, limit = settings(networks.iloc[usable], device)
+            point = self.fleet.of(str(name)).run(activity.iloc[usable], clock, limit, given)
+            watts = point.power * device.board_power_w
+            for quantity, values in zip(QUANTITIES, (point.time_s, watts, watts * point.time_s), strict=True):
+                found[quantity][usable] = np.log(values)
+        spread = self.spread(networks)
+        return {quantity: Estimate(values, spread, reason) for quantity, values in found.items()}
+
+    def spread(self, networks: pd.DataFrame) -> Floats:
+        """Return the expected error of the logarithm of each row."""
+        return np.where(networks["device"].isin(self.devices).to_numpy(), SPREAD[SEEN], SPREAD[UNSEEN])
+
+    def half_width(self, networks: pd.DataFrame, quantity: str) -> Floats:
+        """Return half the width of the 90 % intervals of a quantity, as differences of logarithms."""
+        spread = self.spread(networks)
+        prior = _PRIOR_FACTOR * SPREAD[UNSEEN] * np.ones(len(networks))
+        if quantity not in self.calibrations:
+            return prior
+        own = self.calibrations[quantity].half_width(networks["dtype"], spread)
+        return np.where(networks["device"].isin(self.devices).to_numpy(), own, np.maximum(prior, own))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return devices and calibrations as JSON types; the fleet is stored once for all models."""
+        return {
+            "devices": sorted(self.devices),
+            "calibrations": all_to_json(self.calibrations),
+        }
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any], fleet: Fleet) -> NetworkPower:
+        """Return the model that `to_json` returned."""
+        return cls(fleet, frozenset(stored["devices"]), all_from_json(stored["calibrations"]))
+
+
+def settings(networks: pd.DataFrame, device: Device) -> tuple[Floats, Floats]:
+    """Return clocks as fractions of the boost clock, and limits as fractions of the board power, at most 1."""
+    clock = networks["clock_mhz"].fillna(device.boost_mhz).to_numpy(dtype="float64") / device.boost_mhz
+    limit = networks["power_limit_w"].fillna(device.board_power_w).to_numpy(dtype="float64") / device.board_power_w
+    return np.minimum(clock, 1.0), np.minimum(limit, 1.0)
+
+
+def reasons(
+    networks: pd.DataFrame, activity: pd.DataFrame, devices: Mapping[str, Device], time_s: Floats | None = None
+) -> np.ndarray:
+    """Return why rows are refused; empty text for rows that are answered."""
+    described = networks["device"].isin(set(devices)).to_numpy()
+    listed = activity["memory_s"].notna().to_numpy()
+    timed = np.ones(len(networks), dtype=bool) if time_s is None else time_s > 0
+    choices = ["the device has no description", "the operators of the network are unknown", "the time is unknown"]
+    return np.select([~described, ~listed, ~timed], choices, default="").astype(object)
+
+
+def with_known_lists(networks: pd.DataFrame, lists: pd.DataFrame) -> pd.DataFrame:
+    """Return the networks with a list in another data type if their own is unknown.
+
+    Networks of equal name, phase, batch and sequence have the same operators in all data types.
+    """
+    known = networks["list_id"].isin(set(lists["list_id"])).to_numpy()
+    keys = [name for name in CONFIGURATION if name != "dtype"]
+    others = networks[known].drop_duplicates(keys)[[*keys, "list_id"]]
+    found = networks[keys].merge(others, on=keys, how="left")["list_id"].to_numpy()
+    usable = ~known & pd.notna(found)
+    return networks.assign(list_id=np.where(usable, found, networks["list_id"]))
+
+
+def measured_rows(
+    networks: pd.DataFrame, lists: pd.DataFrame, devices: Mapping[str, Device]
+) -> dict[str, tuple[pd.DataFrame, Rows]]:
+    """Return the rows with lists, times and powers by device, as tables and as measurements."""
+    usable = networks[
+        (networks["unit"] == table.STEP)
+        & networks["device"].isin(set(devices))
+        & networks["list_id"].isin(set(lists["list_id"]))
+        & (networks["time_s"] > 0)
+        & (networks["power_w"] > 0)
+    ]
+    found = {}
+    for name, rows in usable.groupby("device", observed=True):
+        device = devices[str(name)]
+        group = rows.groupby(list(CONFIGURATION), dropna=False, observed=True).ngroup().to_numpy(dtype="float64")
+        work = of_lists(lists, rows, devices)[list(COLUMNS)]
+        found[str(name)] = (rows, fleets.rows_of(rows, work, device.boost_mhz, device.board_power_w, group))
+    return found
+
+
+def fit(measured: Mapping[str, tuple[pd.DataFrame, Rows]], devices: Mapping[str, Device], fleet: Fleet) -> NetworkPower:
+    """Return the model of networks, calibrated by leaving one network of a device out."""
+    errors = [
+        _left_out(rows, measurements, devices, fleet.typical, name)
+        for name, (rows, measurements) in measured.items()
+        if rows["network"].nunique() > 1
+    ]
+    calibrations = {}
+    if errors:
+        pooled = pd.concat(errors)
+        for quantity in QUANTITIES:
+            calibrations[quantity] = calibrated(pooled.assign(error=pooled[quantity]), shared=True)
+    return NetworkPower(fleet, frozenset(measured), calibrations)
+
+
+def _left_out(
+    rows: pd.DataFrame, measurements: Rows, devices: Mapping[str, Device], typical: DevicePower, name: str
+) -> pd.DataFrame:
+    """Return the errors of each network by a model of the device's other networks."""
+    found = []
+    for network in rows["network"].unique():
+        out = (rows["network"] == network).to_numpy()
+        model = Fleet({name: fit_steps(measurements.where(~out), typical)}, typical)
+        asked, work = rows[out], measurements.activity[out]
+        predicted = NetworkPower(model).estimate(asked, work, devices)
+        energy = asked["energy_j"].fillna(asked["power_w"] * asked["time_s"])
+        real = {TIME: asked["time_s"], POWER: asked["power_w"], ENERGY: energy}
+        errors = {each: np.log(real[each].to_numpy()) - predicted[each].log_value for each in QUANTITIES}
+        cluster = network + "/" + pd.Series(measurements.group[out]).astype(str)
+        labels = {"spread": SPREAD[SEEN], "group": asked["dtype"].to_numpy(), "cluster": cluster.to_numpy()}
+        found.append(pd.DataFrame({**errors, **labels}))
+    return pd.concat(found)

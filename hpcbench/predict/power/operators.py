@@ -1,0 +1,173 @@
+"""Power and energy of single operators."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from hpcbench.predict.calibration.intervals import Calibration, calibrated
+from hpcbench.predict.calibration.stored import all_from_json, all_to_json
+from hpcbench.predict.devices.device import Device
+from hpcbench.predict.operators.device_columns import of_rows
+from hpcbench.predict.operators.features import features
+from hpcbench.predict.operators.roofline import bounds
+from hpcbench.predict.power import fleet as fleets
+from hpcbench.predict.power import learned
+from hpcbench.predict.power.activity import activity
+from hpcbench.predict.power.device_power import Rows
+from hpcbench.predict.power.fleet import Fleet
+from hpcbench.predict.power.learned import Learned
+from hpcbench.predict.tables.prediction import Estimate, Floats
+
+POWER, ENERGY = "power_w", "energy_j"
+SEEN, UNSEEN = "seen", "unseen"
+PRIOR_SPREAD = 0.30  # expected error of the logarithm of the power without any data
+_SPREAD = {SEEN: 0.12, UNSEEN: PRIOR_SPREAD}
+_FOLDS = 3
+_MOST_CALIBRATED = 6000  # rows of one device whose errors calibrate the intervals
+_GROUP = ("kind", "batch", "n", "k", "heads", "head_dim")  # shapes that agree in these are in one fold
+
+
+@dataclass(frozen=True)
+class OperatorPower:
+    """Power of operators: by utilization on any device, and by shape on the devices with measured operators."""
+
+    fleet: Fleet
+    learned: Mapping[str, Learned] = field(default_factory=dict)
+    calibrations: Mapping[str, Calibration] = field(default_factory=dict)  # by SEEN and UNSEEN
+
+    def estimate(self, rows: pd.DataFrame, devices: Mapping[str, Device], time_s: Floats) -> Estimate:
+        """Return the power in watts of operators that take these times in seconds, measured or predicted."""
+        described = rows["device"].isin(set(devices)).to_numpy()
+        reason = np.where(described, "", "the device has no description")
+        reason = np.where((reason == "") & ~(time_s > 0), "the time is unknown", reason).astype(object)
+        log_value = np.full(len(rows), np.nan)
+        for name, places in rows.groupby("device", observed=True).indices.items():
+            usable = np.asarray(places)[reason[places] == ""]
+            if len(usable):
+                log_value[usable] = self._log_watts(str(name), rows.iloc[usable], devices, time_s[usable])
+        return Estimate(log_value, self.spread(rows), reason)
+
+    def spread(self, rows: pd.DataFrame) -> Floats:
+        """Return the expected error of the logarithm of the power of each row."""
+        return np.where(rows["device"].isin(set(self.learned)).to_numpy(), _SPREAD[SEEN], _SPREAD[UNSEEN])
+
+    def half_width(self, rows: pd.DataFrame) -> Floats:
+        """Return half the width of the 90 % intervals of the power, as differences of logarithms."""
+        seen = rows["device"].isin(set(self.learned)).to_numpy()
+        spread = self.spread(rows)
+        widths = {name: _width(self.calibrations.get(name), rows["kind"], spread) for name in (SEEN, UNSEEN)}
+        return np.asarray(np.where(seen, widths[SEEN], widths[UNSEEN]), dtype="float64")
+
+    def _log_watts(self, name: str, rows: pd.DataFrame, devices: Mapping[str, Device], time_s: Floats) -> Floats:
+        device = devices[name]
+        limit = np.nan_to_num(rows["power_limit_w"].to_numpy(dtype="float64"), nan=device.board_power_w)
+        limit = np.minimum(limit, device.board_power_w) / device.board_power_w
+        clock = np.minimum(rows["clock_mhz"].fillna(device.boost_mhz).to_numpy(dtype="float64") / device.boost_mhz, 1.0)
+        model = self.fleet.of(name)
+        work = activity(rows, devices)
+        log_power = np.log(np.maximum(model.power(work, time_s, clock), 1e-3))
+        if name in self.learned:
+            by_shape = self.learned[name].log_power(features(rows, devices, bounds(rows, devices)), rows)
+            full = np.log(np.maximum(model.power(work, time_s, np.ones(len(rows))), 1e-3))
+            # The measurements are at the boost clock; utilization gives the ratio of clocks.
+            log_power = np.where(np.isnan(by_shape), log_power, by_shape + log_power - full)
+        return np.asarray(np.log(device.board_power_w) + np.minimum(log_power, np.log(model.cap * limit)))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the learned models and the calibrations as JSON types; the fleet is stored once for all models."""
+        return {
+            "learned": {name: each.to_json() for name, each in sorted(self.learned.items())},
+            "calibrations": all_to_json(self.calibrations),
+        }
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any], fleet: Fleet) -> OperatorPower:
+        """Return the model that `to_json` returned."""
+        return cls(
+            fleet,
+            {name: Learned.from_json(each) for name, each in stored["learned"].items()},
+            all_from_json(stored["calibrations"]),
+        )
+
+
+def usable(rows: pd.DataFrame, devices: Mapping[str, Device]) -> pd.DataFrame:
+    """Return the rows with a power and a time on a described device, at most 1.2 times the board power."""
+    known = rows[rows["device"].isin(set(devices)) & (rows["power_w"] > 0) & (rows["time_s"] > 0)]
+    board = of_rows(known, devices, lambda device: device.board_power_w)
+    return known[(known["power_w"] / board < _IMPOSSIBLE).to_numpy()]
+
+
+_IMPOSSIBLE = 1.2
+
+
+def measured_rows(rows: pd.DataFrame, devices: Mapping[str, Device]) -> dict[str, Rows]:
+    """Return the measurements of operators by device."""
+    found = {}
+    for name, each in usable(rows, devices).groupby("device", observed=True):
+        device = devices[str(name)]
+        group = np.arange(len(each), dtype="float64")
+        work = activity(each, devices)
+        found[str(name)] = fleets.rows_of(each, work, device.boost_mhz, device.board_power_w, group)
+    return found
+
+
+def fit(rows: pd.DataFrame, devices: Mapping[str, Device], fleet: Fleet, without: Mapping[str, Fleet]) -> OperatorPower:
+    """Return the model of operators. `without` has, by device, the fleet that was fitted without this device."""
+    known = usable(rows, devices)
+    models, seen, unseen = {}, [], []
+    for name, each in known.groupby("device", observed=True):
+        shapes = features(each, devices, bounds(each, devices))
+        log_power = np.log(each["power_w"].to_numpy() / devices[str(name)].board_power_w)
+        model = learned.fit(shapes, each, log_power)
+        if model.models:
+            models[str(name)] = model
+            seen.append(_left_out(each, shapes, log_power))
+        if str(name) in without:
+            unseen.append(_unseen(each, devices, without[str(name)]))
+    calibrations = {}
+    if seen:
+        calibrations[SEEN] = calibrated(pd.concat(seen), shared=False)
+    if unseen:
+        calibrations[UNSEEN] = calibrated(pd.concat(unseen), shared=True)
+    return OperatorPower(fleet, models, calibrations)
+
+
+def _left_out(rows: pd.DataFrame, shapes: pd.DataFrame, log_power: Floats) -> pd.DataFrame:
+    """Return the errors of shapes that a fit did not see: one fold of the groups of shapes is left out."""
+    keys = pd.util.hash_pandas_object(rows[list(_GROUP)].fillna(-1.0), index=False).to_numpy()
+    out = keys % _FOLDS == 0
+    if out.all() or not out.any():
+        return pd.DataFrame(columns=["error", "spread", "group", "cluster"])
+    model = learned.fit(shapes[~out], rows[~out], log_power[~out])
+    step = max(1, int(out.sum()) // _MOST_CALIBRATED)
+    kept = np.flatnonzero(out)[::step]
+    error = log_power[kept] - model.log_power(shapes.iloc[kept], rows.iloc[kept])
+    found = _errors(rows.iloc[kept], error, _SPREAD[SEEN])
+    return found[found["error"].notna()]
+
+
+def _unseen(rows: pd.DataFrame, devices: Mapping[str, Device], fleet: Fleet) -> pd.DataFrame:
+    kept = rows.iloc[:: max(1, len(rows) // _MOST_CALIBRATED)]
+    time_s = kept["time_s"].to_numpy(dtype="float64")
+    predicted = OperatorPower(fleet).estimate(kept, devices, time_s).log_value
+    return _errors(kept, np.log(kept["power_w"].to_numpy(dtype="float64")) - predicted, _SPREAD[UNSEEN])
+
+
+def _errors(rows: pd.DataFrame, error: Floats, spread: float) -> pd.DataFrame:
+    return pd.DataFrame(
+        {"error": error, "spread": spread, "group": rows["kind"].to_numpy(), "cluster": rows["device"].to_numpy()}
+    )
+
+
+_PRIOR_FACTOR = 1.7  # half the width of an interval over the expected error, without a calibration
+
+
+def _width(calibration: Calibration | None, kinds: pd.Series, spread: Floats) -> Floats:
+    if calibration is None:
+        return _PRIOR_FACTOR * np.maximum(spread, PRIOR_SPREAD)
+    return calibration.half_width(kinds, spread)

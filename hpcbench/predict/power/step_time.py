@@ -1,0 +1,76 @@
+"""The time of a step over clocks, from its activity.
+
+    device time = (a product + b vector_product + c row_wise + d kernels) / f + e row_wise
+    time = (device time^q + (host kernels)^q)^(1/q)
+
+f is the clock as a fraction of the boost clock. Products and on-chip traffic scale with 1/f, memory traffic with the
+memory's own clock, and the host's launches with neither. The slower of device and host decides, softly.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from hpcbench.predict.power.least_squares import relative
+from hpcbench.predict.tables.prediction import Floats
+
+PARTS = ("product", "vector_product", "row_wise", "kernels", "row_wise_memory")
+PER_KERNEL_S = 4e-6  # the unit of the coefficient of kernels
+# Coefficients without any data, from the public sets that docs/reference/predictor-data.md documents.
+PRIOR = np.array([1.15, 0.9, 0.9, 1.0, 0.65])
+TYPICAL_HOST_S = 35e-6
+_HOSTS_S = np.geomspace(5e-6, 150e-6, 28)
+_HOST_DOUBT = 0.02  # cost of a host time that is e times the typical one, as a mean error of logarithms
+_SHARPNESS = 8.0  # q
+_BOUND_BY_DEVICE = 1.3  # rows whose time is this many times the host's fit the device's coefficients
+
+
+@dataclass(frozen=True)
+class StepTime:
+    """Coefficients of the parts, and seconds of the host per kernel."""
+
+    coefficients: Floats
+    host_s: float
+
+    def seconds(self, activity: pd.DataFrame, clock: Floats) -> Floats:
+        """Return the time of a step in seconds at clocks that are fractions of the boost clock."""
+        device = parts(activity, clock) @ self.coefficients
+        host = self.host_s * activity["kernels"].to_numpy(dtype="float64")
+        return (device**_SHARPNESS + host**_SHARPNESS) ** (1 / _SHARPNESS)
+
+
+TYPICAL = StepTime(PRIOR, TYPICAL_HOST_S)
+
+
+def parts(activity: pd.DataFrame, clock: Floats) -> Floats:
+    """Return the parts of the device time in seconds, one column per coefficient."""
+    on_chip = ("product_s", "vector_product_s", "row_wise_s")
+    scaled = [activity[name].to_numpy(dtype="float64") / clock for name in on_chip]
+    launches = activity["kernels"].to_numpy(dtype="float64") * PER_KERNEL_S / clock
+    return np.column_stack([*scaled, launches, activity["row_wise_s"].to_numpy(dtype="float64")])
+
+
+def fit(activity: pd.DataFrame, time_s: Floats, clock: Floats, weights: Floats, strength: float) -> StepTime:
+    """Return the coefficients for measured steps, and the host's time per kernel with the least error of all steps."""
+    kernels = activity["kernels"].to_numpy(dtype="float64")
+    matrix = parts(activity, clock)
+    candidates = [_with_host(matrix, kernels, time_s, weights, strength, host) for host in _HOSTS_S]
+    return min(candidates, key=lambda each: _cost(each, activity, time_s, clock, weights))
+
+
+def _with_host(
+    matrix: Floats, kernels: Floats, time_s: Floats, weights: Floats, strength: float, host: float
+) -> StepTime:
+    by_device = time_s > _BOUND_BY_DEVICE * host * kernels
+    if not by_device.any():
+        return StepTime(PRIOR, float(host))
+    found = relative(matrix[by_device], time_s[by_device], PRIOR, strength, weights[by_device])
+    return StepTime(found, float(host))
+
+
+def _cost(each: StepTime, activity: pd.DataFrame, time_s: Floats, clock: Floats, weights: Floats) -> float:
+    error = np.abs(np.log(time_s / each.seconds(activity, clock)))
+    return float(np.average(error, weights=weights)) + _HOST_DOUBT * abs(float(np.log(each.host_s / TYPICAL_HOST_S)))

@@ -1,0 +1,81 @@
+"""The node command list-operators in environments of frameworks."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from hpcbench.config.parameters import Parameters
+from hpcbench.core.profiling.operator_list import OperatorList
+from hpcbench.core.run_spec import PlannedRun
+from hpcbench.core.typed_json import from_json
+from hpcbench.predict.aten.convert import converted
+from hpcbench.predict.tables import operators as table
+from hpcbench.submit.zipapp import node_zipapp
+
+HERE = Path(__file__).parent
+CUSTOM = """
+import sys
+sys.path.insert(0, sys.argv[1])
+import onnx
+from onnx_graphs import model, node, value, weight
+nodes = [node("MatMul", "x k", "a"), node("Whirl", "a", "b", "mine"), node("Relu", "b")]
+made = model(nodes, [value("x", "batch", 3)], [weight("k", 3, 5)])
+made.opset_import.append(onnx.helper.make_opsetid("mine", 1))
+onnx.save(made, "custom.onnx")
+"""
+Listed = Callable[..., list[OperatorList]]
+
+
+@pytest.fixture
+def listed(environment_python: Callable[[str], Path], tmp_path: Path) -> Listed:
+    """The operators of cases, listed in an environment."""
+    zipapp = tmp_path / "node.pyz"
+    zipapp.write_bytes(node_zipapp())
+
+    def make(environment: str, *cases: dict[str, Any]) -> list[OperatorList]:
+        job, result = tmp_path / "job.jsonl", tmp_path / "result.jsonl"
+        planned = [Parameters.model_validate({"batch_size": 2, **each}).planned() for each in cases]
+        runs = [PlannedRun(f"c{place}", place, 1, 0, each, {}, {}) for place, each in enumerate(planned)]
+        job.write_text("".join(each.as_line() + "\n" for each in runs), encoding="utf-8")
+        words = [environment_python(environment), "-Es", zipapp, "list-operators", job, result]
+        subprocess.run(words, check=True, cwd=tmp_path)
+        return [from_json(OperatorList, json.loads(line)) for line in result.read_text(encoding="utf-8").splitlines()]
+
+    return make
+
+
+@pytest.mark.framework
+def test_an_onnx_file_with_a_custom_operator(
+    listed: Listed, environment_python: Callable[[str], Path], tmp_path: Path
+) -> None:
+    script = [environment_python("onnxruntime"), "-c", CUSTOM, HERE]
+    subprocess.run(script, check=True, cwd=tmp_path)
+    (found,) = listed("onnxruntime", {"framework": "onnxruntime", "model": "onnx:custom.onnx"})
+    assert (found.reason, found.parameter_count) == ("", 15)
+    rows = converted(pd.DataFrame([asdict(each) for each in found.operators]))
+    assert rows["kind"].tolist() == [table.GEMM, table.UNKNOWN, table.UNKNOWN]
+    assert rows["function"].tolist() == ["linear", "mine.Whirl", "onnx.Relu"]  # the shape after it is unknown
+    assert rows.loc[0, ["m", "n", "k"]].tolist() == [2, 5, 3]
+    assert (rows.loc[0, "flops"], rows.loc[0, "bytes"]) == (2 * 2 * 5 * 3, 4 * (6 + 15 + 10))
+
+
+@pytest.mark.framework
+@pytest.mark.parametrize("model", ["torchvision/resnet18", "timm/vit_tiny_patch16_224", "transformers/distilbert"])
+def test_networks_of_libraries(listed: Listed, model: str) -> None:
+    case = {"framework": "pytorch", "model": model}
+    inference, training = listed("pytorch-zoo", {**case, "task": "inference"}, {**case, "task": "training"})
+    assert (inference.reason, training.reason) == ("", "")
+    assert inference.parameter_count == training.parameter_count
+    for each in (inference, training):
+        rows = pd.DataFrame([asdict(one) for one in each.operators])
+        found = converted(rows)
+        moved = found["bytes"] * rows["calls"].to_numpy()[found["origin"]]
+        assert moved[found["kind"] == table.UNKNOWN].sum() <= 0.01 * moved.sum()

@@ -1,0 +1,168 @@
+"""Times of whole networks from lists: sums, ratios, refusals and intervals."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from hpcbench.predict.networks.listed.listed_networks import ListedNetworks, fit
+from hpcbench.predict.tables import operators as table
+from tests.predict.networks.listed.fleet_of_two import (
+    BYTES_PER_S,
+    DEVICES,
+    Constant,
+    a_list,
+    device,
+    gemm,
+    row_wise,
+    some_networks,
+    some_operators,
+)
+
+NOTHING = some_operators("first", 0.8).iloc[:0]
+CPU_FREE = 1e-9
+
+
+def _step(whole_over_sum: float = 1.0) -> pd.DataFrame:
+    """Return networks of 2 devices whose operators take 1 ms each: 10 forward, 20 backward."""
+    rows = [
+        {
+            "device": name,
+            "network": network,
+            "list_id": "train",
+            "phase": "training",
+            "forward_s": 0.010 * whole_over_sum,
+            "backward_s": 0.020 * whole_over_sum,
+            "time_s": 0.030 * whole_over_sum,
+        }
+        for name in ("first", "second")
+        for network in ("a", "b")
+    ]
+    return some_networks(*rows)
+
+
+LISTS = pd.concat(
+    [
+        a_list("train", row_wise(64, 64, calls=10), row_wise(64, 64, phase="backward", calls=20)),
+        a_list("infer", row_wise(64, 64, calls=10)),
+    ],
+    ignore_index=True,
+)
+
+
+def test_the_sum_of_operators_is_the_time_without_measured_networks() -> None:
+    model = fit(some_networks(), LISTS, DEVICES, NOTHING, Constant())
+    asked = some_networks({"device": "first", "network": "new", "list_id": "train", "phase": "training"})
+    found = model.estimate(asked, LISTS, DEVICES)
+    times = {name: float(np.exp(each.log_value[0])) for name, each in found.items()}
+    assert times == pytest.approx({"time_s": 0.030, "forward_s": 0.010, "backward_s": 0.020})
+
+
+def test_the_ratio_of_measured_networks_carries_over() -> None:
+    model = fit(_step(1.2), LISTS, DEVICES, NOTHING, Constant())
+    asked = some_networks({"device": "first", "network": "a", "list_id": "train", "phase": "training"})
+    found = model.estimate(asked, LISTS, DEVICES)["time_s"]
+    assert np.exp(found.log_value[0]) == pytest.approx(0.036, rel=0.03)
+
+
+def test_the_host_limits_a_network_of_tiny_kernels() -> None:
+    model = fit(some_networks(), LISTS, DEVICES, NOTHING, Constant(CPU_FREE))
+    asked = some_networks({"device": "first", "network": "new", "list_id": "infer"})
+    assert np.exp(model.estimate(asked, LISTS, DEVICES)["time_s"].log_value[0]) == pytest.approx(10 * 6e-6)
+    assert model.limits(asked, LISTS, DEVICES)["limit"].item() == "launch"
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"device": "other"}, "description of device 'other' not found"),
+        ({"list_id": ""}, "network 'new' has no list of operators"),
+        ({"list_id": "missing"}, "list of operators 'missing' not found"),
+    ],
+)
+def test_a_network_is_refused_with_a_reason(changes: dict[str, str], reason: str) -> None:
+    model = fit(some_networks(), LISTS, DEVICES, NOTHING, Constant())
+    asked = some_networks({"device": "first", "network": "new", "list_id": "infer", **changes})
+    found = model.estimate(asked, LISTS, DEVICES)["time_s"]
+    assert found.reason[0] == reason
+    assert np.isnan(found.log_value[0])
+
+
+def test_inference_has_no_backward_pass() -> None:
+    model = fit(some_networks(), LISTS, DEVICES, NOTHING, Constant())
+    asked = some_networks({"device": "first", "network": "new", "list_id": "infer"})
+    assert model.estimate(asked, LISTS, DEVICES)["backward_s"].reason[0] == "inference has no backward pass"
+
+
+def test_training_without_operators_of_the_backward_pass_has_no_backward_time() -> None:
+    model = fit(some_networks(), LISTS, DEVICES, NOTHING, Constant())
+    asked = some_networks({"device": "first", "network": "new", "list_id": "infer", "phase": "training"})
+    reason = model.estimate(asked, LISTS, DEVICES)["backward_s"].reason[0]
+    assert reason == "list of operators 'infer' has no operators of the backward pass"
+
+
+@pytest.mark.parametrize(("milliseconds", "refused"), [(0.5, False), (2.0, True)])
+def test_over_10_percent_in_unknown_operators_is_refused(milliseconds: float, refused: bool) -> None:
+    moved = milliseconds * 1e-3 * BYTES_PER_S
+    unknown = {"kind": table.UNKNOWN, "function": "custom", "dtype": "float32", "phase": "forward", "bytes": moved}
+    listed = a_list("mixed", row_wise(64, 64, calls=10), unknown)
+    model = fit(some_networks(), listed, DEVICES, NOTHING, Constant())
+    asked = some_networks({"device": "first", "network": "new", "list_id": "mixed"})
+    reason = model.estimate(asked, listed, DEVICES)["time_s"].reason[0]
+    assert (reason == "operators of unknown kind take 17% of the predicted time (limit: 10%)") == refused
+
+
+def test_intervals_are_wider_for_a_device_of_which_only_the_data_sheet_is_known() -> None:
+    networks = _step().assign(time_s=np.nan)
+    slow = networks["device"] == "second"
+    networks = networks.assign(forward_s=networks["forward_s"] * np.where(slow, 1.5, 1.0))
+    model = fit(networks, LISTS, DEVICES, NOTHING, Constant())
+    devices = {**DEVICES, "new": DEVICES["first"].__class__(**{**DEVICES["first"].__dict__, "name": "new"})}
+    asked = some_networks(
+        *({"device": name, "network": "a", "list_id": "train", "phase": "training"} for name in ("first", "new"))
+    )
+    found = model.estimate(asked, LISTS, devices)["time_s"]
+    seen, unseen = model.half_width("time_s", asked, devices, found)
+    assert unseen > seen > 0
+
+
+def test_a_device_under_another_of_its_names_is_the_one_of_the_fit() -> None:
+    model = fit(_step(1.2), LISTS, DEVICES, some_operators("first", 0.8), Constant())
+    renamed = device("new name", aliases=("first",))
+    asked = some_networks({"device": "new name", "network": "a", "list_id": "train", "phase": "training"})
+    found = model.estimate(asked, LISTS, {"new name": renamed})["time_s"]
+    same = model.estimate(asked.assign(device="first"), LISTS, DEVICES)["time_s"]
+    assert found.log_value == pytest.approx(same.log_value)
+
+
+def test_a_measured_operator_counts_with_its_measured_time() -> None:
+    listed = a_list("own", gemm(512, 512, 512, calls=4))
+    networks = some_networks({"device": "first", "network": "own", "list_id": "own", "time_s": 0.008})
+    operators = table.complete(pd.DataFrame([gemm(512, 512, 512)])).assign(
+        device="first", timing=table.STREAM, time_s=0.002
+    )
+    model = fit(networks, listed, DEVICES, operators, Constant(1.0))
+    assert np.exp(model.estimate(networks, listed, DEVICES)["time_s"].log_value[0]) == pytest.approx(0.008, rel=0.01)
+
+
+def test_shares_by_kind_sum_to_one() -> None:
+    listed = a_list("both", gemm(64, 64, 64), row_wise(64, 64, calls=3))
+    model = fit(some_networks(), listed, DEVICES, NOTHING, Constant())
+    asked = some_networks({"device": "first", "network": "new", "list_id": "both"})
+    shares = model.shares(asked, listed, DEVICES)
+    assert shares.loc[0].to_dict() == pytest.approx({"gemm": 0.25, "pointwise": 0.75})
+
+
+def test_the_model_survives_json() -> None:
+    operators = some_operators("first", 0.8)
+    model = fit(_step(1.2), LISTS, DEVICES, operators, Constant())
+    loaded = ListedNetworks.from_json(json.loads(json.dumps(model.to_json())), Constant())
+    asked = _step()
+    found, expected = (each.estimate(asked, LISTS, DEVICES)["time_s"] for each in (loaded, model))
+    assert found.log_value == pytest.approx(expected.log_value)
+    assert loaded.half_width("time_s", asked, DEVICES, found) == pytest.approx(
+        model.half_width("time_s", asked, DEVICES, expected)
+    )

@@ -1,0 +1,83 @@
+"""Training jobs under power limits."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from hpcbench.predict.power.choice import best_limit
+from hpcbench.predict.power.jobs import model as jobs
+from hpcbench.predict.power.jobs.curve import JobCurve, Limited, fit
+from hpcbench.predict.tables import networks as table
+from tests.predict.power.made_up_power import DEVICES
+
+REAL = JobCurve(share=0.9, idle=0.2, memory=0.1, knee=0.6, floor=0.65, cap=0.98)
+LIMITS = np.array([100.0, 125.0, 150.0, 175.0, 200.0, 250.0])
+
+
+def epochs(device: str, epoch_s: float = 1000.0, demand: float = 0.95, network: str = "net") -> pd.DataFrame:
+    board = DEVICES[device].board_power_w
+    point = REAL.run(np.full(len(LIMITS), demand), LIMITS / 250.0)
+    free = REAL.run(np.array([demand]), np.ones(1))
+    rows = pd.DataFrame(
+        {"device": device, "network": network, "data": "set", "optimizer": "adam", "batch_size": 32.0,
+         "power_limit_w": LIMITS / 250.0 * board, "unit": table.EPOCH, "phase": table.TRAINING,
+         "time_s": epoch_s * point.time_s / free.time_s, "power_w": point.power * board}
+    )  # fmt: skip
+    return table.complete(rows)
+
+
+def test_a_limit_below_the_demand_costs_time_and_one_above_does_not() -> None:
+    found = REAL.run(np.array([0.4, 0.9, 0.9]), np.array([0.5, 1.0, 0.5]))
+    assert found.clock[:2] == pytest.approx([1.0, 1.0])
+    assert found.clock[2] < 0.95
+    assert found.power[2] == pytest.approx(0.98 * 0.5, rel=1e-3)
+    assert found.time_s[2] == pytest.approx(1 - 0.9 + 0.9 / found.clock[2])
+
+
+def test_a_fit_reproduces_the_costs_of_limits() -> None:
+    demand, limit = np.full(6, 0.95), LIMITS / 250.0
+    point, free = REAL.run(demand, limit), REAL.run(demand, np.ones(6))
+    runs = Limited(demand, limit, point.time_s / free.time_s, point.power)
+    found = fit(runs, JobCurve())
+    again = found.run(demand, limit)
+    assert again.time_s == pytest.approx(runs.time, rel=0.08)
+    assert again.power == pytest.approx(runs.power, rel=0.05)
+
+
+def test_a_measured_job_carries_over_to_another_device() -> None:
+    model = jobs.fit(epochs("card"), DEVICES)
+    asked = epochs("other").assign(time_s=np.nan, power_w=np.nan)
+    found = model.estimate(asked, DEVICES)
+    assert (found["time_s"].reason == "").all()
+    # Twice the rates and the bandwidth: half the time, before limits.
+    assert np.exp(found["time_s"].log_value[-1]) == pytest.approx(500.0, rel=0.05)
+    assert np.exp(found["power_w"].log_value[-1]) == pytest.approx(0.95 * 400.0, rel=0.05)
+
+
+def test_an_unknown_job_has_no_time_but_a_best_limit() -> None:
+    model = jobs.fit(epochs("card"), DEVICES)
+    asked = epochs("card", network="unknown")
+    found = model.estimate(asked, DEVICES)
+    assert "its size is unknown" in found["time_s"].reason[0]
+    assert found["power_w"].reason[0] == ""
+    ratio = model.relative(asked, DEVICES).assign(power_limit_w=asked["power_limit_w"])
+    chosen = best_limit(ratio.rename(columns={"energy": "energy_j"}))
+    energy = (asked["time_s"] * asked["power_w"]).to_numpy()
+    assert energy[list(asked["power_limit_w"]).index(chosen)] <= 1.05 * energy.min()
+
+
+def test_a_stored_model_predicts_the_same() -> None:
+    rows = pd.concat([epochs("card"), epochs("other", 600.0)], ignore_index=True)
+    model = jobs.fit(rows, DEVICES)
+    again = jobs.JobPower.from_json(json.loads(json.dumps(model.to_json())))
+    for quantity, each in model.estimate(rows, DEVICES).items():
+        assert again.estimate(rows, DEVICES)[quantity].log_value == pytest.approx(each.log_value)
+        assert again.half_width(rows, quantity) == pytest.approx(model.half_width(rows, quantity))
+
+
+def test_without_data_only_ratios_are_predicted() -> None:
+    found = jobs.fit(epochs("card").iloc[:0], DEVICES).estimate(epochs("card"), DEVICES)
+    assert (found["energy_j"].reason != "").all()
+    assert np.isfinite(found["power_w"].log_value).all()

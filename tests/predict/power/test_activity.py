@@ -1,0 +1,49 @@
+"""What operators demand from a device."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from hpcbench.predict.power.activity import activity, as_dtype, of_lists
+from hpcbench.predict.sets.list_files import product
+from hpcbench.predict.tables import operators as table
+from tests.predict.power.made_up_power import DEVICES, lists
+
+
+def one(**row: object) -> pd.DataFrame:
+    return table.complete(pd.DataFrame([{"device": "card", "dtype": "bfloat16", **row}]))
+
+
+def test_a_product_uses_matrix_units_if_the_device_has_them_for_its_data_type() -> None:
+    size = product("linear", 1, 1000, 1000, 1000, 2)
+    half = activity(one(**size), DEVICES).iloc[0]
+    single = activity(one(**size, dtype="float32") if False else one(**{**size, "dtype": "float32"}), DEVICES).iloc[0]
+    assert half["matrix_s"] == pytest.approx(2e9 / 100e12)
+    assert half["vector_s"] == 0.0
+    assert single["vector_s"] == pytest.approx(2e9 / 10e12)
+    assert single["matrix_s"] == 0.0
+    assert half["memory_s"] == pytest.approx(6e6 / 1e12)
+
+
+def test_partly_filled_waves_take_longer() -> None:
+    full = activity(one(**product("linear", 1, 1280, 1280, 4096, 2)), DEVICES)["product_s"].iloc[0]
+    partly = activity(one(**product("linear", 1, 1281, 1281, 4096, 2)), DEVICES)["product_s"].iloc[0]
+    assert partly > 1.1 * full
+
+
+def test_a_network_is_the_sum_of_its_calls() -> None:
+    size = product("linear", 1, 512, 512, 512, 2)
+    listed = pd.DataFrame([{"list_id": "net", "calls": 3.0, "dtype": "bfloat16", **size}])
+    listed = listed.reindex(columns=["list_id", "fused_node", "calls", *table.WORK])
+    asked = pd.DataFrame({"list_id": ["net", "none"], "device": "card", "dtype": "bfloat16"}, index=[7, 9])
+    found = of_lists(listed, asked, DEVICES)
+    single = activity(one(**size), DEVICES).iloc[0]
+    assert found.loc[7, "matrix_s"] == pytest.approx(3 * single["matrix_s"])
+    assert found.loc[7, "kernels"] == 3.0
+    assert found.loc[9].isna().all()
+
+
+def test_bytes_follow_the_data_type() -> None:
+    rows = lists()
+    assert as_dtype(rows, "float32")["bytes"].to_numpy() == pytest.approx(2 * rows["bytes"].to_numpy())
+    assert np.array_equal(as_dtype(rows, "float32")["flops"], rows["flops"])

@@ -1,0 +1,43 @@
+"""The activity of image networks."""
+
+import pandas as pd
+import pytest
+
+from hpcbench.predict.networks.catalog.catalog import catalog_of
+from hpcbench.predict.power import model as power
+from hpcbench.predict.power.image_networks import of_images
+from hpcbench.predict.tables import networks as table
+from tests.predict.networks.small_catalog import CONTENT
+from tests.predict.power.made_up_power import DEVICES
+
+CATALOG = catalog_of(CONTENT)
+
+
+def rows(**changes: object) -> pd.DataFrame:
+    row = {"device": "card", "network": "net", "mparams": 2.0, "batch_size": 10, "dtype": "float16",
+           "phase": table.INFERENCE, "unit": table.STEP}  # fmt: skip
+    return table.complete(pd.DataFrame([{**row, **changes}], index=[5]))
+
+
+def test_products_are_on_matrix_units_in_half_precision() -> None:
+    found = of_images(rows(), CATALOG, DEVICES).loc[5]
+    # Of one image: a convolution of 100 x 8 x 27 MACs and a linear layer of 10 x 8 MACs.
+    assert found["matrix_s"] == pytest.approx(10 * 2 * (100 * 8 * 27 + 10 * 8) / 100e12)
+    assert found["vector_s"] == 0.0
+    # Three pointwise operators of 1,600 elements of 2 bytes.
+    assert found["row_wise_s"] == pytest.approx(10 * 3 * 1600 * 2 / 1e12)
+    assert found["kernels"] == 5.0
+    assert of_images(rows(dtype="float32"), CATALOG, DEVICES).loc[5, "vector_s"] > 0.0
+
+
+def test_training_has_three_passes() -> None:
+    forward = of_images(rows(), CATALOG, DEVICES)
+    training = of_images(rows(phase=table.TRAINING), CATALOG, DEVICES)
+    assert training.loc[5].to_numpy() == pytest.approx(3 * forward.loc[5].to_numpy())
+
+
+def test_unknown_networks_and_devices_are_refused() -> None:
+    asked = pd.concat([rows(network="unheard"), rows(device="moon")], ignore_index=True)
+    work = of_images(asked, CATALOG, DEVICES)
+    found = power.unfitted().predict_activity(asked, work, DEVICES)["power_w"]
+    assert list(found["reason"]) == ["the operators of the network are unknown", "the device has no description"]

@@ -1,0 +1,32 @@
+"""Power of operators from their shapes, on a measured device."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from hpcbench.predict.operators.features import features
+from hpcbench.predict.operators.roofline import bounds
+from hpcbench.predict.power import learned
+from tests.predict.power.made_up_power import DEVICES, operators
+
+pytest.importorskip("lightgbm")
+
+
+def test_shapes_decide_and_unmeasured_kinds_have_no_answer() -> None:
+    rows = operators(count=600)
+    shapes = features(rows, DEVICES, bounds(rows, DEVICES))
+    log_power = np.log(rows["power_w"].to_numpy() / 250.0)
+    model = learned.fit(shapes, rows, log_power)
+    again = learned.Learned.from_json(model.to_json())
+    found = again.log_power(shapes, rows)
+    assert np.mean(np.abs(found - log_power)) < 0.1
+    single = again.log_power(shapes, rows.assign(dtype="float32"))
+    assert np.isnan(single).all()
+
+
+def test_few_rows_have_no_model() -> None:
+    rows = operators(count=20)
+    shapes = features(rows, DEVICES, bounds(rows, DEVICES))
+    model = learned.fit(shapes, rows, np.zeros(20))
+    assert model.models == {}
+    assert np.isnan(model.log_power(shapes, pd.DataFrame(rows))).all()

@@ -1,0 +1,120 @@
+"""The model of power and energy of operators and networks."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from hpcbench.predict.power import model as power
+from hpcbench.predict.power.choice import best_clock
+from hpcbench.predict.power.networks import with_known_lists
+from tests.predict.power.made_up_power import DEVICES, lists, operators, steps
+
+
+def predicted_networks(model: power.PowerModel, networks: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    return model.predict_networks(networks, lists(), DEVICES)
+
+
+@pytest.fixture(scope="module")
+def fitted() -> power.PowerModel:
+    return power.fit(operators(("card", "other")), steps(), lists(), DEVICES)
+
+
+def test_networks_on_a_measured_device(fitted: power.PowerModel) -> None:
+    found = predicted_networks(fitted, steps())
+    for quantity in ("time_s", "power_w", "energy_j"):
+        assert found[quantity]["predicted"].to_numpy() == pytest.approx(steps()[quantity].to_numpy(), rel=0.05)
+        assert (found[quantity]["lower"] < found[quantity]["predicted"]).all()
+        assert (found[quantity]["predicted"] < found[quantity]["upper"]).all()
+
+
+def test_the_clock_of_least_energy(fitted: power.PowerModel) -> None:
+    real = steps()
+    found = predicted_networks(fitted, real)
+    for network, rows in real.groupby("network"):
+        places = rows.index
+        table = pd.DataFrame(
+            {"clock_mhz": rows["clock_mhz"], "time_s": found["time_s"]["predicted"][places],
+             "energy_j": found["energy_j"]["predicted"][places]}
+        )  # fmt: skip
+        energy = rows.set_index("clock_mhz")["energy_j"]
+        assert energy[best_clock(table)] <= 1.02 * energy.min(), network
+
+
+def test_a_limit_lowers_power_and_costs_time(fitted: power.PowerModel) -> None:
+    rows = steps(clocks=(1000,)).query("network == 'large'")
+    free = predicted_networks(fitted, rows)
+    limit = 0.8 * free["power_w"]["predicted"].iloc[0]
+    limited = predicted_networks(fitted, rows.assign(power_limit_w=limit))
+    assert limited["power_w"]["predicted"].iloc[0] <= limit
+    assert limited["time_s"]["predicted"].iloc[0] > free["time_s"]["predicted"].iloc[0]
+
+
+def test_a_given_time_is_kept_at_the_boost_clock(fitted: power.PowerModel) -> None:
+    rows = steps(clocks=(1000, 500))
+    given = power.GivenTime(np.full(len(rows), 0.123), np.full(len(rows), 0.4))
+    found = fitted.predict_networks(rows, lists(), DEVICES, given)
+    time_s = found["time_s"]["predicted"].to_numpy()
+    assert time_s[::2] == pytest.approx(0.123)
+    assert (time_s[1::2] > 0.123).all()
+    width = {name: np.log(each["upper"] / each["lower"]).to_numpy() for name, each in found.items()}
+    assert width["time_s"] == pytest.approx(0.8)
+    assert width["energy_j"] == pytest.approx(np.hypot(width["power_w"], 0.8))
+
+
+def test_networks_without_a_list_or_device_are_refused(fitted: power.PowerModel) -> None:
+    rows = steps(clocks=(1000,))
+    unknown = rows.assign(network="unheard", list_id="nothing")
+    assert set(predicted_networks(fitted, unknown)["energy_j"]["reason"]) == {
+        "the operators of the network are unknown"
+    }
+    elsewhere = predicted_networks(fitted, rows.assign(device="moon"))["power_w"]
+    assert set(elsewhere["reason"]) == {"the device has no description"}
+    assert elsewhere["predicted"].isna().all()
+
+
+def test_a_network_takes_the_list_of_another_data_type() -> None:
+    rows = steps(clocks=(1000,))
+    single = rows.assign(dtype="float32", list_id="unlisted")
+    found = with_known_lists(pd.concat([rows, single], ignore_index=True), lists())
+    assert list(found["list_id"][3:]) == ["small", "medium", "large"]
+
+
+def test_operators_on_measured_and_other_devices(fitted: power.PowerModel) -> None:
+    rows = operators(("card",), seed=9)
+    found = fitted.predict_operators(rows, DEVICES, rows["time_s"].to_numpy(), np.full(len(rows), 0.2))
+    assert found["power_w"]["predicted"].to_numpy() == pytest.approx(rows["power_w"].to_numpy(), rel=0.1)
+    energy = (rows["power_w"] * rows["time_s"]).to_numpy()
+    assert found["energy_j"]["predicted"].to_numpy() == pytest.approx(energy, rel=0.1)
+    width = {name: np.log(each["upper"] / each["lower"]) for name, each in found.items()}
+    assert (width["energy_j"] > width["power_w"]).all()
+
+
+def test_operators_without_a_time_are_refused(fitted: power.PowerModel) -> None:
+    rows = operators(("card",), count=2)
+    found = fitted.predict_operators(rows, DEVICES, np.array([1e-3, np.nan]), np.zeros(2))["power_w"]
+    assert list(found["reason"]) == ["", "the time is unknown"]
+
+
+def test_a_stored_model_predicts_the_same(fitted: power.PowerModel) -> None:
+    again = power.PowerModel.from_json(json.loads(json.dumps(fitted.to_json())))
+    for quantity, each in predicted_networks(fitted, steps()).items():
+        pd.testing.assert_frame_equal(predicted_networks(again, steps())[quantity], each)
+    rows = operators(("other",), count=6)
+    times = rows["time_s"].to_numpy(), np.zeros(6)
+    before, after = (each.predict_operators(rows, DEVICES, *times) for each in (fitted, again))
+    pd.testing.assert_frame_equal(before["energy_j"], after["energy_j"])
+
+
+def test_without_data_the_priors_answer_with_wide_intervals() -> None:
+    found = predicted_networks(power.unfitted(), steps())["energy_j"]
+    assert (found["reason"] == "").all()
+    assert (found["upper"] / found["lower"] > 2.0).all()
+
+
+def test_rows_with_an_impossible_power_do_not_count(fitted: power.PowerModel) -> None:
+    rows = operators(("card", "other"))
+    broken = pd.concat([rows, rows.assign(power_w=1e6)], ignore_index=True)
+    model = power.fit(broken, steps(), lists(), DEVICES)
+    assert model.fleet.to_json() == fitted.fleet.to_json()
