@@ -39,6 +39,9 @@ GROUPS = {
         "reparse": "Extract metrics again from stored output, e.g. with a new pattern.",
         "history": "Show the results of an experiment over time, and detect changes.",
     },
+    "predict": {
+        "predictor": "Fit and evaluate models of time, power and energy.",
+    },
     "setup": {
         "init": "Create a workspace with a site file and examples.",
         "env": "Build, check and remove the environments of the frameworks.",
@@ -50,7 +53,7 @@ GROUPS = {
         "help": "Show the help of a command.",
     },
 }
-TITLES = {"run": "Run", "inspect": "Inspect", "analyse": "Analyse", "setup": "Set up and manage"}
+TITLES = {"run": "Run", "inspect": "Inspect", "analyse": "Analyse", "predict": "Predict", "setup": "Set up and manage"}
 FOLDERS = {name: group for group, commands in GROUPS.items() for name in commands}
 COLORS = ("auto", "always", "never")
 COMPLETION = "_HPCBENCH_COMPLETE"  # click completes if this variable is set

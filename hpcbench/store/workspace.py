@@ -138,6 +138,11 @@ class Workspace:
         return configs.parent / path if is_shipped and not own.exists() else own
 
     @property
+    def device_files(self) -> list[Path]:
+        """Return the user's own files with descriptions of devices, in configs/devices."""
+        return sorted((self.root / "configs" / "devices").glob("[!.]*.yaml"))
+
+    @property
     def machines(self) -> Path:
         """Return the folder of the peak performance of node types, which all sweeps share."""
         return self.root / "results" / ".machines"

@@ -151,6 +151,19 @@ def _set_keys(context: click.Context, incomplete: str) -> Iterator[str]:
         yield from (f"{section}." for section in SET_SECTIONS)
 
 
+def _devices(context: click.Context, incomplete: str) -> Iterator[str]:
+    """Yield the devices, hosts and types of nodes that may follow the last comma."""
+    from hpcbench.config.devices.load import load_devices
+    from hpcbench.store.machine_peaks import node_type, read_peaks
+
+    workspace = workspace_of_completion(context)
+    machines = read_peaks(workspace, lambda message: None)
+    hosts = {peak.host for machine in machines for peak in machine.measurements}
+    before, comma, _ = incomplete.rpartition(",")
+    names = {*load_devices(workspace.device_files), *map(node_type, machines), *hosts} - {*before.split(",")}
+    yield from (f"{before}{comma}{name}" for name in sorted(names))
+
+
 complete_sweep = completer(_sweeps, or_files=True)
 complete_experiment = completer(_in_configs("experiments"), or_files=True)
 complete_site = completer(_in_configs("sites"), or_files=True)
@@ -158,3 +171,4 @@ complete_case = completer(_cases)
 complete_sweep_or_case = completer(_cases, or_files=True)
 complete_metric = completer(_metrics)
 complete_set = completer(_set_keys)
+complete_devices = completer(_devices)

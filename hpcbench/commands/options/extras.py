@@ -13,9 +13,15 @@ from hpcbench.util.text import in_list
 if TYPE_CHECKING:
     from hpcbench.commands.options.outputs import Output
 
-_PACKAGES = {"altair": "altair", "vl_convert": "vl-convert-python", "pyarrow": "pyarrow"}  # by module
+_PACKAGES = {  # by module
+    "altair": "altair",
+    "vl_convert": "vl-convert-python",
+    "pyarrow": "pyarrow",
+    "lightgbm": "lightgbm",
+}
 _CHARTS = ("altair", "vl_convert")
-_REQUIRED = {"html": _CHARTS, "figures": _CHARTS, "parquet": ("pyarrow",)}
+_REQUIRED = {"html": _CHARTS, "figures": _CHARTS, "parquet": ("pyarrow",), "predictor": ("lightgbm",)}
+_EXTRAS = {"predictor": "predict"}  # that have the packages; the others are in `report`
 
 
 def require_packages(outputs: Iterable[Output], figures: str | None) -> None:
@@ -32,7 +38,7 @@ def require(document: str, asked_by: str) -> None:
     if missing:
         verb = "is" if len(missing) == 1 else "are"
         what = f"{asked_by} requires {in_list(missing)}, which {verb} not installed"
-        raise UserError(what, hint=install_hint("report"))
+        raise UserError(what, hint=install_hint(_EXTRAS.get(document, "report")))
 
 
 def missing_packages(document: str) -> list[str]:

@@ -66,7 +66,9 @@ class Core:
 
 
 def fit_core(rows: Prepared, size: Size) -> Core:
-    """Return the model of prepared rows with times."""
+    """Return the model of prepared rows with times; without rows, that of the priors."""
+    if rows.rows.empty:
+        return Core(Floors({}, {}, {}), {})
     time_s = rows.rows["time_s"].to_numpy(dtype="float64")
     floors = fit_floors(rows.names, rows.keys, time_s, rows.bound_s, rows.prior_s)
     floor_s = rows.prior_s * np.exp(floors.log_factor(rows.names, rows.keys))

@@ -14,6 +14,5 @@ def known_devices(workspace: Workspace) -> KnownDevices:
 
     Raise UserError if a device file is not valid. Peaks that cannot be read are omitted, with a warning.
     """
-    own = sorted((workspace.root / "configs" / "devices").glob("[!.]*.yaml"))
     machines = read_peaks(workspace, print_warning)
-    return KnownDevices(load_devices(own), {node_type(machine): machine for machine in machines})
+    return KnownDevices(load_devices(workspace.device_files), {node_type(machine): machine for machine in machines})

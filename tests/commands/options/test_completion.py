@@ -6,9 +6,13 @@ import json
 import time
 from pathlib import Path
 
+import click
 import pytest
 
 from hpcbench import cli
+from hpcbench.commands.options.completion import complete_devices
+from hpcbench.core.machine_peaks import MachinePeaks, Peak
+from hpcbench.store.machine_peaks import keep_peaks
 from hpcbench.store.sweep import load
 from hpcbench.store.workspace import Workspace
 from tests.conftest import CommandLine
@@ -70,6 +74,21 @@ def test_experiments_and_sites_are_own_and_shipped(planned: CommandLine) -> None
     assert completed(planned, "sweep", "folder/x") == ["file:folder/x"]
     assert completed(planned, "sweep", "--site", "m") == ["mine"]
     assert completed(planned, "doctor", "-s", "lap") == ["laptop"]
+
+
+def test_devices_are_described_ones_and_measured_nodes_after_each_comma(tmp_path: Path) -> None:
+    peak = Peak("cpu", 4, "float32", 4e11, 2e10, "numpy", "n7", "2026-11-01")
+    keep_peaks(Workspace(tmp_path), MachinePeaks("Some CPU", 4, None, (peak,)))
+    context = click.Context(click.Command("predict"))
+    context.params["workspace"] = str(tmp_path)
+
+    def found(incomplete: str) -> list[str]:
+        return [item.value for item in complete_devices(context, click.Option(["--device"]), incomplete)]
+
+    assert found("a100-sxm-") == ["a100-sxm-40", "a100-sxm-80"]
+    assert found("a100-sxm-40,a100-sxm-") == ["a100-sxm-40,a100-sxm-80"]
+    assert found("t4,n") == ["t4,n7"]
+    assert found("some") == ["some-cpu-4-cpus"]
 
 
 def test_metrics_are_built_in_or_of_the_experiment(planned: CommandLine) -> None:

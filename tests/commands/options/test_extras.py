@@ -65,6 +65,7 @@ def test_the_packages_are_those_of_the_extra() -> None:
     tomllib = pytest.importorskip("tomllib", reason="Python 3.11")
     with (REPOSITORY / "pyproject.toml").open("rb") as file:
         project: dict[str, Any] = tomllib.load(file)["project"]
-    of_report = {requirement.split(">")[0] for requirement in project["optional-dependencies"]["report"]}
-    assert of_report == set(extras._PACKAGES.values())
-    assert not of_report & {requirement.split(">")[0] for requirement in project["dependencies"]}
+    optional = project["optional-dependencies"]
+    of_extras = {requirement.split(">")[0] for name in ("report", "predict") for requirement in optional[name]}
+    assert of_extras == set(extras._PACKAGES.values())
+    assert not of_extras & {requirement.split(">")[0] for requirement in project["dependencies"]}

@@ -1,0 +1,146 @@
+"""Accuracy of the predictor on devices, networks and shapes that a fit did not see: `make bench-predict DATA=DIR`.
+
+DIR has measurements in the formats of docs/reference/predictor-data.md. Each device is left out once, and each of five
+groups of shapes and network families; rows are never divided at random. Next to hpcbench: a roofline, a log-linear
+regression, a random forest on seconds, and gradient boosting on raw features. About an hour on two cores.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import os
+import time
+from collections.abc import Iterable
+from itertools import chain
+from pathlib import Path
+
+import pandas as pd
+from predict_acceptance import acceptance
+from predict_baselines import BASELINES, baselines
+from predict_splits import Split, leave_groups_out, leave_one_device_out, with_few_operators
+
+from hpcbench.commands.shared.predictor_data import folder_tables
+from hpcbench.predict.evaluation.answers import answers
+from hpcbench.predict.evaluation.choices import choices
+from hpcbench.predict.evaluation.evaluate import KEY, without_targets
+from hpcbench.predict.evaluation.measurements import measurements
+from hpcbench.predict.evaluation.scores import ALL, Score, scores
+from hpcbench.predict.fleet import fit
+from hpcbench.predict.sets.data_set import DataSet, rows_to_train_on
+
+SPLITS = ("devices", "few", "groups")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("data", type=Path, metavar="DIR", help="folder with measurements")
+    parser.add_argument("--splits", nargs="+", choices=SPLITS, default=SPLITS, help="[default: all]")
+    parser.add_argument("--seeds", type=int, default=1, help="choices of few operators per device [default: 1]")
+    parser.add_argument("--devices", nargs="+", metavar="NAME", help="leave out only these devices [default: all]")
+    parser.add_argument("--no-baselines", action="store_true", help="only hpcbench")
+    parser.add_argument("--learning-curve", action="store_true", help="unseen devices, by the number of other devices")
+    options = parser.parse_args()
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # otherwise, idle threads of LightGBM spin
+    data = rows_to_train_on(folder_tables(options.data))
+    print(f"{len(data.operators):,} rows of operators, {len(data.networks):,} of networks")
+    for flaw in data.flaws:
+        print(f"flaw: {flaw}")
+    makers = {
+        "devices": lambda: leave_one_device_out(data),
+        "few": lambda: with_few_operators(data, options.seeds),
+        "groups": lambda: leave_groups_out(data),
+    }
+    chosen = chain.from_iterable(makers[name]() for name in options.splits)
+    wanted = [each for each in chosen if _is_of(each, options.devices)]
+    scored = scored_splits(wanted, with_baselines=not options.no_baselines)
+    print_scores(scored)
+    print_choices(scored)
+    print("\n".join(acceptance(scores(scored), choices(_unseen(scored)), choices(scored))))
+    if options.learning_curve:
+        print_learning_curve(data)
+
+
+def scored_splits(splits: Iterable[Split], with_baselines: bool) -> pd.DataFrame:
+    """Return the measurements of all splits with the predictions of hpcbench and of the baselines."""
+    found = []
+    for each in splits:
+        began = time.monotonic()
+        fleet = fit(each.train)
+        fitted = time.monotonic()
+        measured = measurements(each.test, fleet.basis)
+        scored = measured.merge(answers(fleet, without_targets(each.test)), on=KEY, how="left", validate="one_to_one")
+        predicted = time.monotonic()
+        if with_baselines:
+            scored = scored.merge(baselines(each.train, each.test, measured), on=KEY, how="left")
+        found.append(scored.assign(split=each.name))
+        print(
+            f"{each.name}: fit {fitted - began:.0f} s, {len(scored):,} predictions {predicted - fitted:.0f} s",
+            flush=True,
+        )
+    return pd.concat(found, ignore_index=True)
+
+
+def print_scores(scored: pd.DataFrame) -> None:
+    """Print a line per test: errors and intervals of hpcbench, and the MAPE of each baseline."""
+    names = [name for name in BASELINES if name in scored]
+    others = [
+        {
+            _key(each): each.mape
+            for each in scores(scored.assign(predicted=scored[name], lower=math.nan, upper=math.nan))
+        }
+        for name in names
+    ]
+    header = (
+        f"{'test':66} {'n':>7} {'MAPE':>6} {'median':>6} {'bias':>6} {'cover':>5} {'worst':>5} {'width':>5} {'ref':>5}"
+    )
+    print("\n" + header + "".join(f" {name:>17}" for name in names))
+    for each in scores(scored):
+        name = f"{each.file} {each.quantity}, {each.devices}" if each.part == ALL else f"  {each.part}, {each.devices}"
+        errors = f"{each.mape:6.1f} {each.median_ape:6.1f} {each.bias:+6.1f}"
+        intervals = f"{each.coverage:5.2f} {each.worst_coverage:5.2f} {each.width:5.2f}"
+        beaten = "".join(f" {other.get(_key(each), math.nan):17.1f}" for other in others)
+        print(f"{name:66} {each.rows:7,} {errors} {intervals} {each.refused:5}{beaten}")
+
+
+def print_choices(scored: pd.DataFrame) -> None:
+    """Print how often choices by predictions are right: among unseen devices, and over all splits."""
+    for title, rows in (("unseen devices", _unseen(scored)), ("all splits", scored)):
+        print(f"\nchoices, {title}")
+        for each in choices(rows):
+            regret = "" if math.isnan(each.regret) else f", regret {each.regret:.1f} % (worst {each.worst_regret:.1f})"
+            print(f"  {each.file} {each.quantity}: {each.question}: {each.right:.1%} of {each.choices:,}{regret}")
+
+
+def print_learning_curve(data: DataSet) -> None:
+    """Print the errors for each device with operators, by the number of other devices that a fit has seen."""
+    print("\nlearning curve: MAPE of operators of an unseen device, by the number of devices in the data")
+    devices = sorted(set(data.operators["device"]))
+    for split in leave_one_device_out(data):
+        if split.test.operators.empty:
+            continue
+        others = [name for name in devices if split.name != f"without {name}"]
+        cells = []
+        for count in range(1, len(others) + 1):
+            kept = split.train.operators["device"].isin(others[:count]).to_numpy()
+            train = split.train.where(kept, split.train.networks["device"].isin(others[:count]).to_numpy())
+            found = scores(scored_splits([Split(f"  {count} devices", train, split.test)], with_baselines=False))
+            times = [each for each in found if each.quantity == "latency_ms" and each.part == ALL]
+            cells.append(f"{count}: {max((each.mape for each in times), default=math.nan):.1f}")
+        print(f"{split.name}: {', '.join(cells)}")
+
+
+def _unseen(scored: pd.DataFrame) -> pd.DataFrame:
+    return scored[scored["split"].str.startswith("without")]
+
+
+def _is_of(split: Split, devices: list[str] | None) -> bool:
+    return devices is None or any(f" {name}" in split.name for name in devices) or split.name.startswith("fold")
+
+
+def _key(each: Score) -> tuple[str, str, str, str]:
+    return each.file, each.quantity, each.part, each.devices
+
+
+if __name__ == "__main__":
+    main()

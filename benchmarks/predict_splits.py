@@ -1,0 +1,86 @@
+"""Divide a data set into rows to train on and rows to predict, by device, network family and shape: never by row."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from hpcbench.predict.sets.data_set import DataSet
+
+FOLDS = 5
+FEW = 20  # measured operators of an otherwise unseen device
+MOST_TESTED = 2000  # operators of a device and file
+_SHAPE = ("kind", "batch", "m", "n", "k", "rows", "columns", "heads")
+
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Split:
+    """One division of a data set."""
+
+    name: str
+    train: DataSet
+    test: DataSet
+
+
+def leave_one_device_out(data: DataSet) -> Iterator[Split]:
+    """Yield a split for each device: all of its rows are predicted, and none is trained on."""
+    for device in _devices(data):
+        operators, networks = _of(data.operators, device), _of(data.networks, device)
+        yield _split(data, f"without {device}", operators, networks)
+
+
+def with_few_operators(data: DataSet, seeds: int) -> Iterator[Split]:
+    """Yield splits for each device with operators: only FEW random operators of it, of any kinds, are trained on."""
+    for device in sorted(set(data.operators["device"])):
+        places = np.flatnonzero(_of(data.operators, device))
+        for seed in range(seeds):
+            operators = _of(data.operators, device)
+            operators[np.random.default_rng(seed).choice(places, FEW, replace=False)] = False
+            split = _split(data, f"{FEW} operators of {device}, seed {seed}", operators, _of(data.networks, device))
+            no_networks = np.zeros(len(split.test.networks), dtype=bool)
+            tested = split.test.where(np.ones(len(split.test.operators), dtype=bool), no_networks)
+            yield replace(split, test=tested)
+
+
+def leave_groups_out(data: DataSet, folds: int = FOLDS) -> Iterator[Split]:
+    """Yield `folds` splits by shapes of operators, and by families of networks, or networks if they have no family."""
+    shapes = _shape_group(data.operators) % folds
+    families = data.networks["family"].where(data.networks["family"] != "", data.networks["network"])
+    numbers = families.groupby(data.networks["file"]).transform(lambda names: pd.factorize(names)[0])
+    for fold in range(folds):
+        chosen = (numbers % folds).to_numpy() == fold
+        yield _split(data, f"fold {fold + 1} of {folds}", shapes == fold, chosen)
+
+
+def _split(data: DataSet, name: str, operators: Mask, networks: Mask) -> Split:
+    tested = operators & _sampled(data.operators, operators)
+    return Split(name, data.where(~operators, ~networks), data.where(tested, networks))
+
+
+def _devices(data: DataSet) -> list[str]:
+    return sorted(set(data.operators["device"]) | set(data.networks["device"]))
+
+
+def _of(table: pd.DataFrame, device: str) -> Mask:
+    return (table["device"] == device).to_numpy().copy()
+
+
+def _sampled(operators: pd.DataFrame, chosen: Mask) -> Mask:
+    """Return at most MOST_TESTED evenly spaced rows of each file and device, among the chosen ones."""
+    rows = operators[chosen].groupby(["file", "device"])
+    place, size = rows.cumcount(), rows["row"].transform("size")
+    kept = place % np.maximum(-(-size // MOST_TESTED), 1) == 0
+    return kept.reindex(operators.index, fill_value=False).to_numpy(dtype=bool)
+
+
+def _shape_group(operators: pd.DataFrame) -> NDArray[np.int64]:
+    """Return a number for each row that operators with the same sizes within a factor of two share."""
+    sizes = operators[list(_SHAPE[1:])].fillna(1.0).clip(lower=1.0)
+    cells = np.floor(np.log2(sizes)).assign(kind=operators["kind"])
+    return np.asarray(pd.util.hash_pandas_object(cells, index=False).to_numpy() % np.uint64(10007), dtype="int64")

@@ -1,0 +1,71 @@
+"""What a fit rests on: the rows and devices of its data, their hash, and what is doubtful in them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from hpcbench.predict.sets.data_set import DataSet
+from hpcbench.predict.sets.row_digest import data_hash
+from hpcbench.predict.tables.network_kinds import network_kinds
+
+OPERATORS = "operators"
+
+
+@dataclass(frozen=True)
+class Basis:
+    """The data of a fit. `rows` has the number of rows by kind of operator or network, and by device."""
+
+    data_hash: str
+    rows: Mapping[str, Mapping[str, int]]
+    operator_kinds: tuple[str, ...]  # those of the kinds in `rows` that are operators
+    networks: tuple[str, ...]  # names
+    flaws: tuple[str, ...]
+
+    def count(self, kind: str, device: str) -> int:
+        """Return the number of rows of a kind on a device; of all operators if the kind is OPERATORS."""
+        kinds = self.operator_kinds if kind == OPERATORS else (kind,)
+        return sum(self.rows.get(each, {}).get(device, 0) for each in kinds)
+
+    @property
+    def devices(self) -> tuple[str, ...]:
+        """Return the devices that the data have rows of."""
+        return tuple(sorted({device for counts in self.rows.values() for device in counts}))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the basis as JSON types."""
+        return {
+            "data_hash": self.data_hash,
+            "rows": {kind: dict(counts) for kind, counts in self.rows.items()},
+            "operator_kinds": list(self.operator_kinds),
+            "networks": list(self.networks),
+            "flaws": list(self.flaws),
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Basis:
+        """Return the basis from `to_json`."""
+        lists = {name: tuple(data[name]) for name in ("operator_kinds", "networks", "flaws")}
+        return cls(data_hash=data["data_hash"], rows=data["rows"], **lists)
+
+
+def basis_of(data: DataSet) -> Basis:
+    """Return what a fit on a data set rests on."""
+    operators, networks = data.operators, data.networks
+    of_operators = operators.groupby(["kind", "device"], observed=True).size()
+    of_networks = networks.groupby([network_kinds(networks).rename("kind"), "device"], observed=True).size()
+    rows: dict[str, dict[str, int]] = {}
+    for counts in (of_operators, of_networks):
+        for kind, device, count in counts.rename("count").reset_index().itertuples(index=False):
+            rows.setdefault(str(kind), {})[str(device)] = int(count)
+    names = {name for counts in rows.values() for name in counts}
+    used = {name: device for name, device in data.devices.items() if name in names}
+    tables = {"operators": operators, "networks": networks, "lists": data.lists}
+    return Basis(
+        data_hash=data_hash(tables, used),
+        rows=rows,
+        operator_kinds=tuple(sorted(set(operators["kind"]))),
+        networks=tuple(sorted(set(networks["network"]))),
+        flaws=data.flaws,
+    )

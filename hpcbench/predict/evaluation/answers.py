@@ -1,0 +1,40 @@
+"""Predictions of all rows and targets of a data set, in the units of its files."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from hpcbench.predict.sets.data_set import DataSet
+
+if TYPE_CHECKING:
+    from hpcbench.predict.fleet import Fleet
+
+COLUMNS = ("file", "row", "quantity", "predicted", "lower", "upper", "reason")
+
+
+def answers(fleet: Fleet, data: DataSet) -> pd.DataFrame:
+    """Return one line per row and target column, in the order of files and rows.
+
+    `predicted`, `lower` and `upper` are in the unit of the column, and NaN if `reason` is not empty.
+    """
+    of_operators = fleet.predict_operators(data.operators, data.devices)
+    of_networks = fleet.predict_networks(data.networks, data.lists, data.devices)
+    found = []
+    for file, format_ in data.files.items():
+        for order, target in enumerate(format_.targets):
+            for table, predicted in ((data.operators, of_operators), (data.networks, of_networks)):
+                rows = table[table["file"] == file]
+                if rows.empty:
+                    continue
+                values = predicted[target.quantity].loc[rows.index]
+                scaled = values[["predicted", "lower", "upper"]] / target.unit
+                lines = scaled.assign(reason=values["reason"], file=file, row=rows["row"], quantity=target.column)
+                found.append(lines.assign(order=order))
+    if not found:
+        return pd.DataFrame(columns=list(COLUMNS))
+    places = {file: place for place, file in enumerate(data.files)}
+    every = pd.concat(found)
+    every["place"] = every["file"].map(places)
+    return every.sort_values(["place", "row", "order"], ignore_index=True)[list(COLUMNS)]

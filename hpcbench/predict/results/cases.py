@@ -1,0 +1,38 @@
+"""The cases of an experiment as rows of the table of networks, on each device and in each of its states."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pandas as pd
+
+from hpcbench.predict.results.state import DEFAULT, State
+from hpcbench.predict.tables import networks
+
+# Columns of a table of cases in addition to those of `networks.WORK`: the ID, what distinguishes the case, items per
+# step, and why it cannot be predicted (otherwise empty).
+CASE = ("case", "label", "items_per_step", "refused")
+
+
+def asked(cases: pd.DataFrame, states: Mapping[str, Sequence[State]]) -> pd.DataFrame:
+    """Return one row per case, device and state: the columns of `networks`, `CASE`, and `state`, its label.
+
+    `cases` has the columns `CASE` and those of `networks.WORK` that are known. `states` has the states of each device,
+    in the order of the rows. A state that is given several times has one row.
+    """
+    conditions = pd.DataFrame(
+        [
+            {
+                "device": device,
+                "state": state.label,
+                "clock_mhz": state.clock_mhz,
+                "power_limit_w": state.power_limit_w,
+            }
+            for device, own in states.items()
+            for state in dict.fromkeys((DEFAULT, *own))
+        ],
+        columns=["device", "state", "clock_mhz", "power_limit_w"],
+    )
+    rows = cases.drop(columns=[name for name in conditions if name in cases]).merge(conditions, how="cross")
+    complete = networks.complete(rows.assign(unit=networks.STEP))
+    return complete.assign(**{name: rows[name] for name in (*CASE, "state")})

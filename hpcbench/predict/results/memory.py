@@ -1,0 +1,48 @@
+"""The memory of a step, from the operators of its network.
+
+Training keeps the weights, their gradients and the states of the optimizer, and the outputs of the forward pass until
+the backward pass has used them [1]. Inference keeps the weights and the inputs and outputs of one operator at a time.
+Which outputs are kept depends on the network and the framework: the result is a range, without the memory of the
+framework itself.
+
+[1] Y. Gao et al., "Estimating GPU memory consumption of deep learning models", ESEC/FSE 2020, section 3.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import pandas as pd
+
+from hpcbench.models.optimizers import ADAM, ADAMW, LAMB, SGD
+
+WEIGHT_BYTES = 4  # hpcbench keeps weights in float32 in all precisions
+_FORWARD = "forward"
+_STATES = {SGD: 0, ADAM: 2, ADAMW: 2, LAMB: 2}  # values for each weight; others keep one
+
+
+class MemoryRange(NamedTuple):
+    """A range in bytes, with a value in its middle on a logarithmic scale."""
+
+    low: float
+    value: float
+    high: float
+
+
+def memory_of(operators: pd.DataFrame, weights: int | None, training: bool, optimizer: str = "") -> MemoryRange | None:
+    """Return the memory of a step of a network with a number of weights, in bytes; None if it is unknown.
+
+    `operators` has the columns `phase`, `is_view`, `output_bytes` and `calls` of the list of a step.
+    """
+    if operators.empty or weights is None:
+        return None
+    own = WEIGHT_BYTES * weights
+    forward = operators[(operators["phase"] == _FORWARD) & ~operators["is_view"].astype("bool")]
+    largest = float(forward["output_bytes"].max()) if len(forward) else 0.0
+    if training:
+        kept = own * (2 + _STATES.get(optimizer, 1))
+        low, high = kept + largest, kept + float((forward["output_bytes"] * forward["calls"]).sum())
+    else:
+        low, high = own + largest, own + 3 * largest  # an operator rarely has over two inputs of this size
+    return MemoryRange(low, math.sqrt(low * max(high, low)), max(high, low)) if low else None

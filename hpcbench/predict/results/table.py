@@ -1,0 +1,105 @@
+"""The table of predictions for cases on devices: one row per case, device and state."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+import numpy as np
+import pandas as pd
+
+TIME, POWER, ENERGY, MEMORY = "time_s", "power_w", "energy_j", "memory_bytes"
+THROUGHPUT, PRICE, EMISSIONS = "throughput_items_per_s", "price_per_million_items", "co2e_g_per_million_items"
+QUANTITIES = (TIME, POWER, ENERGY, MEMORY, THROUGHPUT, PRICE, EMISSIONS)
+KEY = ("case", "label", "device", "state", "clock_mhz", "power_limit_w")
+BASIS = ("basis_rows", "basis_devices", "distance")
+COMPUTE_BOUND, MEMORY_BOUND, LAUNCH_BOUND, POWER_BOUND = "compute", "memory", "launch", "power limit"
+MOST_UNKNOWN = 0.10  # of the time of a network; with more, it is refused
+_VALUES = ("predicted", "lower", "upper")
+_SLOWER = 1.02  # time over that without a power limit, from which on the limit counts
+
+
+def limits_of(quantity: str) -> tuple[str, str]:
+    """Return the columns of the 90 % prediction interval of a quantity."""
+    return f"{quantity}_pi_low", f"{quantity}_pi_high"
+
+
+def results(
+    asked: pd.DataFrame,
+    predictions: Mapping[str, pd.DataFrame],
+    limit: pd.Series[str] | None = None,
+    unknown: pd.Series[float] | None = None,
+    measured: Collection[str] = (),
+) -> pd.DataFrame:
+    """Return the table of results for the rows of `asked`, as of `cases.asked`.
+
+    `predictions` are by quantity of QUANTITIES, in the order of `asked`, with the columns of `tables.prediction`;
+    quantities that are missing are empty. `limit` is the resource that limits each row, and `unknown` the share of its
+    predicted time in operators of unknown kind. The table has the columns KEY; each quantity with its
+    interval; `limit`; `reason`, why a row has no time; `missing`, why it lacks other quantities; `device_measured`,
+    whether its device is one of `measured`; and BASIS.
+    """
+    index = asked.index
+    refused = _refusals(asked, predictions.get(TIME), unknown)
+    found = asked[list(KEY)].copy()
+    for quantity in QUANTITIES:
+        frame = predictions.get(quantity)
+        for name, column in zip((quantity, *limits_of(quantity)), _VALUES, strict=True):
+            values = np.full(len(asked), np.nan) if frame is None else frame[column].to_numpy(dtype="float64")
+            found[name] = np.where(refused == "", values, np.nan)
+    limiting = pd.Series("", index=index) if limit is None else limit.set_axis(index).fillna("")
+    found["limit"] = limiting.where(refused == "", "").mask(_is_held_back(found), POWER_BOUND)
+    found["reason"] = refused
+    found["missing"] = _missing(predictions, refused)
+    found["device_measured"] = asked["device"].isin(list(measured))
+    basis = predictions.get(TIME, pd.DataFrame(index=index))
+    for name in BASIS:
+        found[name] = basis[name].to_numpy(dtype="float64") if name in basis else np.nan
+    return found.reset_index(drop=True)
+
+
+def _refusals(asked: pd.DataFrame, time: pd.DataFrame | None, unknown: pd.Series[float] | None) -> pd.Series[str]:
+    """Return why each row is refused; empty for those with a time."""
+    found = asked["refused"].fillna("").astype("object")
+    if time is not None:
+        found = found.where(found != "", pd.Series(time["reason"].to_numpy(), asked.index))
+    if unknown is not None:
+        share = unknown.set_axis(asked.index).fillna(0.0)
+        words = share.map(lambda part: f"{100 * part:.0f} % of the predicted time is in operators of unknown kind")
+        found = found.where((found != "") | (share <= MOST_UNKNOWN), words)
+    return found
+
+
+def _is_held_back(found: pd.DataFrame) -> pd.Series[bool]:
+    """Return whether a row with a power limit is slower than its case on the device without one."""
+    free = found[found["state"] == ""].set_index(["case", "device"])[TIME]
+    free = free[~free.index.duplicated()]
+    usual = free.reindex(pd.MultiIndex.from_frame(found[["case", "device"]])).to_numpy()
+    return found["power_limit_w"].notna() & (found[TIME] > _SLOWER * usual)
+
+
+def _missing(predictions: Mapping[str, pd.DataFrame], refused: pd.Series[str]) -> list[str]:
+    """Return for each row with a time which other quantities it lacks, with the reasons: `energy: ...; price: ...`."""
+    texts = [""] * len(refused)
+    for quantity, frame in predictions.items():
+        if quantity == TIME:
+            continue
+        for place, (reason, row) in enumerate(zip(frame["reason"], refused, strict=True)):
+            if reason and not row:
+                words = f"{quantity.split('_')[0]}: {reason}"
+                texts[place] = f"{texts[place]}; {words}" if texts[place] else words
+    return texts
+
+
+def shares_by_kind(asked: pd.DataFrame, shares: pd.DataFrame) -> pd.DataFrame:
+    """Return the share of the time in each kind of operator: `case`, `device`, `kind`, `share`, the largest first.
+
+    `shares` has one row per row of `asked`, by place, and one column per kind. Only default states count, since shares
+    by kind differ little between states.
+    """
+    usual = np.flatnonzero((asked["state"] == "").to_numpy())
+    kept = shares.reindex(usual).assign(
+        case=asked["case"].to_numpy()[usual], device=asked["device"].to_numpy()[usual], _place=usual
+    )
+    long = kept.melt(id_vars=["case", "device", "_place"], var_name="kind", value_name="share")
+    ordered = long[long["share"] > 0].sort_values(["_place", "share"], ascending=[True, False], kind="stable")
+    return ordered[["case", "device", "kind", "share"]].reset_index(drop=True)

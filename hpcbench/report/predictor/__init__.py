@@ -1,0 +1,1 @@
+"""Text of the predictor: scores of an evaluation, and what models rest on."""

@@ -1,0 +1,68 @@
+"""Print what the models of the predictor rest on: data, rows, devices, errors and flaws."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from hpcbench.util.text import in_list, plural
+
+if TYPE_CHECKING:
+    from hpcbench.predict.basis import Basis
+    from hpcbench.predict.fleet import Fleet
+    from hpcbench.predict.typical_errors import TypicalError
+
+_NAMES = {"time_s": "time", "power_w": "power", "energy_j": "energy"}
+_NOTHING = "none: predictions are priors of hpcbench, from data sheets"
+
+
+def print_basis(fleet: Fleet, console: Console) -> None:
+    """Print the data hash, the rows by kind and device, the typical errors by kind, and the flaws of the data."""
+    basis, errors = fleet.basis, fleet.typical_errors
+    total = sum(sum(counts.values()) for counts in basis.rows.values())
+    _line(console, "data", f"{plural(total, 'row')}, SHA-256 {basis.data_hash}" if total else _NOTHING)
+    _line(console, "fitted with", in_list([f"{name} {version}" for name, version in fleet.versions.items()]))
+    if basis.rows:
+        console.print()
+        console.print(_rows(basis))
+    if errors:
+        console.print()
+        console.print(_errors(errors))
+    if basis.flaws:
+        console.print()
+    for flaw in basis.flaws:
+        _line(console, "flaw", flaw)
+
+
+def _line(console: Console, name: str, text: str) -> None:
+    console.print(f"{name}: {text}", markup=False, soft_wrap=True)
+
+
+def _rows(basis: Basis) -> Table:
+    """Return the table of rows: a line per device, a column per kind."""
+    kinds = sorted(basis.rows)
+    table = Table(box=None, pad_edge=False)
+    table.add_column("rows of device", no_wrap=True)
+    for kind in kinds:
+        table.add_column(kind, justify="right")
+    for device in basis.devices:
+        counts = (basis.rows[kind].get(device, 0) for kind in kinds)
+        table.add_row(escape(device), *(f"{count:,}" if count else "-" for count in counts))
+    return table
+
+
+def _errors(errors: Sequence[TypicalError]) -> Table:
+    table = Table(box=None, pad_edge=False)
+    table.add_column("90 % interval of", no_wrap=True)
+    table.add_column("devices in the data", justify="right")
+    table.add_column("other devices", justify="right")
+    for each in errors:
+        table.add_row(
+            f"{_NAMES[each.quantity]}: {escape(each.kind)}",
+            *(f"-{low:.0f} to +{high:.0f} %" for low, high in (each.seen, each.unseen)),
+        )
+    return table

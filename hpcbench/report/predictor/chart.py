@@ -1,0 +1,73 @@
+"""The chart of predictions: devices and their states over time and energy, with intervals and the Pareto front."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import altair as alt
+import pandas as pd
+
+from hpcbench.analysis.cases.pareto import front
+from hpcbench.predict.results.choices import by_case
+from hpcbench.predict.results.predictions import Predictions
+from hpcbench.predict.results.table import ENERGY, TIME
+from hpcbench.report.charts import theme
+from hpcbench.report.charts.components import Figure, colour, measure, numbered, shape, sized, with_limits
+from hpcbench.report.charts.theme import PlotSize
+from hpcbench.report.text.numbers import formatter
+from hpcbench.report.text.predictions.columns import device_in_state
+from hpcbench.report.text.predictions.quantities import quantity
+
+MOST_FIGURES = 6
+
+
+def figures_of_predictions(predictions: Predictions) -> list[Figure]:
+    """Return one figure for each of the first MOST_FIGURES cases with times and energies."""
+    known = predictions.results[predictions.results[TIME].notna() & predictions.results[ENERGY].notna()]
+    cases = list(by_case(known).values())[:MOST_FIGURES]
+    return [_figure(number, rows, predictions) for number, rows in enumerate(cases, 1)]
+
+
+def _figure(number: int, rows: pd.DataFrame, predictions: Predictions) -> Figure:
+    case = rows["label"].iloc[0]
+    title = f"Energy over time of {predictions.experiment}{f', {case}' if case else ''}"
+    caption = "Predicted time and energy of a step; bars: 90 % prediction intervals; dashed line: Pareto front."
+    on_front = rows[front(rows[[TIME, ENERGY]].to_numpy(dtype="float64"))].sort_values(TIME)
+    members = ", ".join(device_in_state(row) for _, row in on_front.iterrows())
+    description = f"{caption} On the front, fastest first: {members}."
+    drawn = partial(draw, rows, predictions)
+    return Figure(numbered(f"predictions {predictions.experiment}", number), title, caption, description, drawn)
+
+
+def draw(rows: pd.DataFrame, predictions: Predictions, place: PlotSize) -> Any:
+    """Return a chart of the energy over the time of the rows of a case; the lower left is better."""
+    time, energy = quantity(TIME, predictions), quantity(ENERGY, predictions)
+    across, up = measure(time.title, time.unit, rows[TIME]), measure(energy.title, energy.unit, rows[ENERGY])
+    wide = with_limits(rows, time, across).rename(columns={"value": "x", "low": "x_low", "high": "x_high"})
+    frame = pd.concat([wide, with_limits(rows, energy, up)], axis=1).assign(
+        colour=rows["device"],
+        name=[device_in_state(row) for _, row in rows.iterrows()],
+        state=rows["state"],
+        times=[formatter(time)(value) for value in rows[TIME]],
+        energies=[f"{formatter(energy)(value)} J" for value in rows[ENERGY]],
+    )
+    x_scale = across.scale_of(frame["x"], frame["x_low"], frame["x_high"])
+    y_scale = up.scale_of(frame["value"], frame["low"], frame["high"])
+    x = alt.X("x:Q", title=across.title, scale=x_scale)
+    y = alt.Y("value:Q", title=up.title, scale=y_scale)
+    base = alt.Chart(frame).encode(color=colour("device", frame["colour"]))
+    rules = base.mark_rule(opacity=0.4, clip=True)
+    upright = rules.encode(x, alt.Y("low:Q", title=up.title, scale=y_scale), alt.Y2("high:Q"))
+    level = rules.encode(alt.X("x_low:Q", title=across.title, scale=x_scale), alt.X2("x_high:Q"), y)
+    tooltip = [
+        alt.Tooltip("name:N", title="device"),
+        alt.Tooltip("times:N", title=time.title),
+        alt.Tooltip("energies:N", title=energy.title),
+    ]
+    points = base.mark_point(opacity=1, filled=True).encode(x, y, shape("device", frame["colour"]), tooltip=tooltip)
+    best = frame[front(frame[["x", "value"]].to_numpy(dtype="float64"))].sort_values("x")
+    stairs = alt.Chart(best).mark_line(
+        color=theme.QUIET, strokeWidth=1, strokeDash=theme.DASHES[2], interpolate="step-after"
+    )
+    return sized(stairs.encode(x, y) + upright + level + points, place)

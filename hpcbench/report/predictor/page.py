@@ -1,0 +1,100 @@
+"""The page of predictions: recommendations, figures, a table for each case, and all values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+
+import pandas as pd
+
+from hpcbench.predict.results.choices import by_case
+from hpcbench.predict.results.predictions import Predictions
+from hpcbench.predict.results.table import MEMORY, QUANTITIES, TIME, limits_of
+from hpcbench.report.charts import components
+from hpcbench.report.html import page_model
+from hpcbench.report.html.figure import on_page
+from hpcbench.report.text.predictions.columns import columns
+from hpcbench.report.text.predictions.quantities import quantity
+from hpcbench.report.text.predictions.summary import Wanted, bases, limiting, recommendations, refusals
+from hpcbench.util.text import plural
+
+MOST_CASES = 20  # with headlines and a table of their own
+MOST_ROWS = 5000
+_HIDDEN = ("case", "clock_mhz", "power_limit_w", "basis_rows", "basis_devices", "distance", "device_measured")
+
+
+def page_of_predictions(
+    predictions: Predictions, wanted: Wanted, figures: Iterable[components.Figure], created_at: datetime
+) -> page_model.Page:
+    """Return the page of predictions."""
+    cases = by_case(predictions.results)
+    shown = dict(list(cases.items())[:MOST_CASES])
+    several = len(cases) > 1
+    return page_model.Page(
+        title=f"{predictions.experiment}: predictions",
+        subtitle=(predictions.model,) if predictions.model else (),
+        created_at=created_at,
+        headlines=tuple(
+            headline for rows in shown.values() for headline in _headlines(rows, predictions, wanted, several=several)
+        ),
+        notices=tuple(_notices(predictions)),
+        figures=tuple(on_page(figure, wide=True) for figure in figures),
+        aggregates=page_model.Aggregates(
+            "Devices",
+            "90 % PI: prediction interval, which contains the measured value with a probability of 90 %.",
+            tuple(_ranking(case, rows, predictions) for case, rows in shown.items()),
+            "Devices",
+        ),
+        table=_table(predictions),
+    )
+
+
+def _headlines(
+    rows: pd.DataFrame, predictions: Predictions, wanted: Wanted, *, several: bool
+) -> Iterator[page_model.Headline]:
+    """Yield the first recommendation of a case as the headline, with the others and what they rest on as details."""
+    found = list(recommendations(rows, predictions, wanted))
+    details = [
+        *found[1:],
+        *(f"Time by kind of operator: {line}." for line in limiting(rows, predictions)),
+        *(f"Based on: {line}." for line in bases(rows)),
+    ]
+    label = rows["label"].iloc[0]
+    if found or details:
+        first = found[0] if found else "One device: no comparison."
+        yield page_model.Headline(first, about=label if several else "", details=tuple(details))
+
+
+def _notices(predictions: Predictions) -> Iterator[str]:
+    count = predictions.results["case"].nunique()
+    if count > MOST_CASES:
+        yield f"The first {MOST_CASES} of {plural(count, 'case')} have a table of their own; the table below has all."
+    yield from (f"{line}." for line in refusals(predictions.results))
+
+
+def _ranking(case: str, rows: pd.DataFrame, predictions: Predictions) -> page_model.Ranking:
+    answered = rows[rows["reason"] == ""].sort_values(TIME)
+    found = columns(answered, predictions)
+    headings = tuple(page_model.Heading(each.header, not each.is_text) for each in found)
+    cells = zip(*(each.cells for each in found), strict=True)
+    return page_model.Ranking(rows["label"].iloc[0] or case, headings, tuple(map(page_model.TableRow, cells)))
+
+
+def _table(predictions: Predictions) -> page_model.Table:
+    frame = predictions.results
+    kept = frame.head(MOST_ROWS).astype(object)
+    rows = list(kept.where(kept.notna(), None).itertuples(index=False, name=None))
+    caption = "All values" if len(rows) == len(frame) else f"The first {len(rows):,} of {len(frame):,} values"
+    shown_columns = tuple(_column(str(name), predictions) for name in frame)
+    return page_model.Table(shown_columns, rows, caption, of="prediction", file="predictions.csv")
+
+
+def _column(name: str, predictions: Predictions) -> page_model.Column:
+    owner = next((each for each in QUANTITIES if name in (each, *limits_of(each))), None)
+    if owner is None:
+        kind: page_model.Kind = "number" if predictions.results[name].dtype.kind in "fi" else "text"
+        return page_model.Column(name, name.replace("_", " "), kind, shown=name not in _HIDDEN)
+    of = quantity(owner, predictions)
+    kind = "time" if owner == TIME else "bytes" if owner == MEMORY else "number"
+    end = "" if name == owner else " (PI low)" if name == limits_of(owner)[0] else " (PI high)"
+    return page_model.Column(name, of.title + end, kind, of.unit if kind == "number" else "", shown=name == owner)

@@ -1,0 +1,77 @@
+"""Predictions as JSON, for programs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+
+from hpcbench.predict.choice.recommendation import Recommendation
+from hpcbench.predict.results.choices import best_device, best_states, by_case, within
+from hpcbench.predict.results.predictions import Predictions
+from hpcbench.predict.results.table import ENERGY
+from hpcbench.predict.tables.prediction import LEVEL
+from hpcbench.report.export.json_text import json_text
+from hpcbench.report.text.predictions.summary import Wanted, recommendations
+
+
+def predictions_json(predictions: Predictions, wanted: Wanted) -> str:
+    """Return the predictions, the shares by kind of operator and the recommendations as JSON; null is unknown."""
+    found = by_case(predictions.results)
+    document = {
+        "experiment": predictions.experiment,
+        "model": predictions.model or None,
+        "interval_level": LEVEL,
+        "item": predictions.item,
+        "currency": predictions.currency or None,
+        "recommendations": [_of_case(case, rows, predictions, wanted) for case, rows in found.items()],
+        "predictions": predictions.results.to_dict("records"),
+        "shares": predictions.shares.to_dict("records"),
+    }
+    return json_text(document)
+
+
+def _of_case(case: str, rows: pd.DataFrame, predictions: Predictions, wanted: Wanted) -> dict[str, Any]:
+    quantities = wanted.quantities if wanted.within_s is None else ()
+    return {
+        "case": case,
+        "label": rows["label"].iloc[0],
+        "text": list(recommendations(rows, predictions, wanted)),
+        **{quantity: _best(best_device(rows, quantity, predictions.errors.get(quantity))) for quantity in quantities},
+        "within": _within(rows, predictions, wanted.within_s),
+        "best_states": [
+            {"device": each.device, "state": each.state, "energy_ratio": each.energy, "time_ratio": each.time}
+            for each in best_states(rows)
+        ],
+    }
+
+
+def _best(found: Recommendation | None) -> dict[str, Any] | None:
+    if found is None:
+        return None
+    return {
+        "device": found.best.device,
+        "state": found.best.state,
+        "is_certain": found.is_certain,
+        "others": [
+            {
+                "device": each.candidate.device,
+                "state": each.candidate.state,
+                "ratio": each.ratio.value,
+                "ratio_pi_low": each.ratio.low,
+                "ratio_pi_high": each.ratio.high,
+            }
+            for each in found.others
+        ],
+    }
+
+
+def _within(rows: pd.DataFrame, predictions: Predictions, limit_s: float | None) -> dict[str, Any] | None:
+    if limit_s is None:
+        return None
+    found = within(rows, limit_s, predictions.errors.get(ENERGY))
+    groups = {"yes": found.limited.within, "maybe": found.limited.uncertain, "no": found.limited.above}
+    named = {
+        name: [{"device": each.device, "state": each.state} for each in members] for name, members in groups.items()
+    }
+    return {"limit_s": limit_s, **named, ENERGY: _best(found.best)}

@@ -1,0 +1,53 @@
+"""Predictions on a terminal: a table for each case, and what it recommends."""
+
+from __future__ import annotations
+
+import pandas as pd
+from rich.console import Console
+from rich.text import Text
+
+from hpcbench.predict.results.choices import by_case
+from hpcbench.predict.results.predictions import Predictions
+from hpcbench.report.text.predictions.columns import columns
+from hpcbench.report.text.predictions.summary import Wanted, bases, limiting, recommendations, refusals
+from hpcbench.report.text.text_columns import as_table, fitting
+from hpcbench.util.text import plural
+
+MOST_CASES = 10
+
+
+def print_predictions(predictions: Predictions, wanted: Wanted, states: frozenset[str], console: Console) -> None:
+    """Print the predictions of the first MOST_CASES cases.
+
+    Tables have the default states of the devices, and those with the labels `states`.
+    """
+    found = by_case(predictions.results)
+    for number, (case, rows) in enumerate(list(found.items())[:MOST_CASES]):
+        if number:
+            console.print()
+        if len(found) > 1:
+            title = rows["label"].iloc[0] or case
+            console.print(Text(title, style="bold"), soft_wrap=True)
+        _print_case(rows, predictions, wanted, states, console)
+    if len(found) > MOST_CASES:
+        console.print(f"\nand {plural(len(found) - MOST_CASES, 'more case')}, in the files of --csv and --html")
+    if predictions.model:
+        console.print(Text(f"\n{predictions.model}"), soft_wrap=True)
+
+
+def _print_case(
+    rows: pd.DataFrame, predictions: Predictions, wanted: Wanted, states: frozenset[str], console: Console
+) -> None:
+    shown = rows[rows["state"].isin({"", *states})]
+    answered = shown[shown["reason"] == ""]
+    if len(answered):
+        console.print(as_table(fitting(columns(answered, predictions), console.width)))
+        console.print()
+    lines = [
+        *recommendations(rows, predictions, wanted),
+        *(f"time by kind: {line}" for line in limiting(rows, predictions)),
+        *(f"based on: {line}" for line in bases(shown)),
+        *refusals(shown),
+    ]
+    for line in lines:
+        console.print(Text(line), soft_wrap=True)

@@ -1,0 +1,1 @@
+"""Predictions in words and columns, for the terminal and the page."""

@@ -1,0 +1,47 @@
+"""The columns of a table of predictions: one row per device and state of a case."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pandas as pd
+
+from hpcbench.predict.results.predictions import Predictions
+from hpcbench.predict.results.table import EMISSIONS, ENERGY, MEMORY, POWER, PRICE, THROUGHPUT, TIME
+from hpcbench.report.text.numbers import between, column_format
+from hpcbench.report.text.predictions.quantities import known_quantities
+from hpcbench.report.text.text_columns import NEVER, Column
+
+INTERVAL = "90 % PI"
+# Columns that a narrow terminal drops, the highest first.
+_GIVES_WAY = {TIME: NEVER, ENERGY: 1, POWER: 3, MEMORY: 4, THROUGHPUT: 5, PRICE: 6, EMISSIONS: 7}
+_LIMIT = 2
+_WITH_INTERVAL = (TIME, POWER, ENERGY)  # the intervals of others follow from them, or are in --csv
+
+
+def device_in_state(row: pd.Series[str]) -> str:
+    """Return the device of a row, and its state if it is not the default: `a100-sxm-80 at 960 MHz`."""
+    return f"{row['device']} at {row['state']}" if row["state"] else str(row["device"])
+
+
+def columns(rows: pd.DataFrame, predictions: Predictions) -> list[Column]:
+    """Return the columns of those rows of a case that have a time; quantities without any value are left out."""
+    names = tuple(device_in_state(row) for _, row in rows.iterrows())
+    return [Column("device", names, is_text=True, identifies=True), *_numbers(rows, predictions), _limits(rows)]
+
+
+def _numbers(rows: pd.DataFrame, predictions: Predictions) -> Iterator[Column]:
+    for each in known_quantities(predictions):
+        values = rows[each.column]
+        unit, written = column_format(each, values)
+        header = f"{each.title} ({unit})" if unit else each.title
+        gives_way = _GIVES_WAY[each.column]
+        yield Column(header, tuple(written(value) for value in values), gives_way)
+        if each.column in _WITH_INTERVAL:
+            pairs = zip(*(rows[name] for name in each.limits), strict=True)
+            cells = tuple(between(low, high, written) for low, high in pairs)
+            yield Column(INTERVAL, cells, gives_way, is_interval=True)
+
+
+def _limits(rows: pd.DataFrame) -> Column:
+    return Column("limit", tuple(rows["limit"]), _LIMIT, is_text=True)

@@ -1,0 +1,113 @@
+"""Sentences on predictions: which device is fastest or needs least energy, best clocks, limits, shares and basis."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+
+import pandas as pd
+
+from hpcbench.predict.choice.ratios import Candidate, Ratio
+from hpcbench.predict.choice.recommendation import Compared, Recommendation
+from hpcbench.predict.results.choices import BestState, WithinLimit
+from hpcbench.predict.results.table import ENERGY, TIME
+from hpcbench.report.text.numbers import duration
+from hpcbench.util.text import in_list, plural
+
+NO_DATA = "roofline of the data sheet; no measurements"
+_MOST_KINDS = 4
+_SMALLEST = 0.01  # share of the time that is shown
+_BEST = {TIME: "is fastest", ENERGY: "needs least energy"}
+_AS_GOOD = {TIME: "may be as fast", ENERGY: "may need as little energy"}
+_NOUN = {TIME: "time", ENERGY: "energy"}
+
+
+def recommendation(found: Recommendation, quantity: str) -> str:
+    """Return which candidate is best and by how much, or that the intervals do not tell.
+
+    `h100 is fastest: 41 % less time than a100 (90 % PI 35 to 52 %)`, or `Inconclusive: a100 may be as fast as h100,
+    which is predicted to have 5 % less time (90 % PI -9 to 17 %)`. Empty for a single candidate.
+    """
+    if not found.others:
+        return ""
+    best = found.best.label
+    if found.is_certain:
+        other = found.others[0]
+        return (
+            f"{best} {_BEST[quantity]}: {_less(other, quantity)} than {other.candidate.label} {_interval(other.ratio)}."
+        )
+    rivals, first = in_list([each.candidate.label for each in found.rivals]), found.rivals[0]
+    of_first = "" if len(found.rivals) == 1 else f" than {first.candidate.label}"
+    difference = f"{_less(first, quantity)}{of_first} {_interval(first.ratio)}"
+    return f"Inconclusive: {rivals} {_AS_GOOD[quantity]} as {best}, which is predicted to have {difference}."
+
+
+def _less(other: Compared, quantity: str) -> str:
+    return f"{_percent(1.0 - other.ratio.value)} less {_NOUN[quantity]}"
+
+
+def _interval(ratio: Ratio) -> str:
+    low, high = (round(100 * (1.0 - each)) for each in (ratio.high, ratio.low))
+    return f"(90 % PI {low} to {high} %)"
+
+
+def _percent(part: float) -> str:
+    return f"{round(100 * part)} %"
+
+
+def best_state(best: BestState) -> str:
+    """Return at which clock or power limit a device needs least energy, compared with its default."""
+    if not best.state:
+        return f"{best.device} needs least energy in its default state."
+    less, more = _percent(1.0 - best.energy), _percent(best.time - 1.0)
+    gained = f"{less} less energy and {more} more time than in its default state"
+    return f"{best.device} needs least energy at {best.state}: {gained}."
+
+
+def within_limit(found: WithinLimit) -> Iterator[str]:
+    """Yield which candidates keep a limit of the time, which may keep it, which do not, and the best of the first."""
+    limit = duration(found.limit_s)
+    parts = (
+        (f"Within {limit}", found.limited.within),
+        (f"May be within {limit}", found.limited.uncertain),
+        (f"Not within {limit}", found.limited.above),
+    )
+    yield from (f"{words}: {_names(members)}." for words, members in parts if members)
+    if not found.limited.within:
+        yield f"No device is within {limit} with certainty."
+    elif found.best is None:
+        yield f"No energy is predicted for those within {limit}."
+    elif found.best.others:
+        yield f"Of those within {limit}: {recommendation(found.best, ENERGY)}"
+
+
+def _names(members: Sequence[Candidate]) -> str:
+    return ", ".join(each.label for each in members)
+
+
+def shares(rows: pd.DataFrame) -> str:
+    """Return the largest shares of the time by kind of operator: `gemm 62 %, pointwise 20 %, others 18 %`."""
+    shown = rows[rows["share"] >= _SMALLEST].head(_MOST_KINDS)
+    pairs = zip(shown["kind"], shown["share"], strict=True)
+    words = [f"{kind.replace('_', ' ')} {_percent(share)}" for kind, share in pairs]
+    rest = 1.0 - float(shown["share"].sum())
+    return ", ".join([*words, *([f"others {_percent(rest)}"] if rest >= _SMALLEST else [])])
+
+
+def basis(row: pd.Series[float]) -> str:
+    """Return what a row of results rests on: `312 measurements of 5 devices; this device was not measured`."""
+    count = row["basis_rows"]
+    if not count > 0:
+        return NO_DATA
+    seen = "was measured" if row["device_measured"] else "was not measured"
+    text = f"{count:,.0f} measurements of {plural(int(row['basis_devices']), 'device')}; this device {seen}"
+    far = row["distance"]
+    return text if math.isnan(far) or far <= 0 else f"{text}; {far:.1f} standard deviations from the measured operators"
+
+
+def grouped(texts: Iterable[tuple[str, str]]) -> list[str]:
+    """Return lines `a, b: text` from pairs of a name and a text: names with the same text share a line."""
+    names: dict[str, list[str]] = {}
+    for name, text in texts:
+        names.setdefault(text, []).append(name)
+    return [f"{', '.join(dict.fromkeys(each))}: {text}" for text, each in names.items()]

@@ -1,0 +1,58 @@
+"""What a user asks of predictions, and the sentences that answer it for a case."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pandas as pd
+
+from hpcbench.predict.results.choices import best_device, best_states, within
+from hpcbench.predict.results.predictions import Predictions
+from hpcbench.predict.results.table import ENERGY, TIME
+from hpcbench.report.text.predictions import sentences
+from hpcbench.report.text.predictions.columns import device_in_state
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """The quantities by which devices are recommended, and an upper limit of the time in seconds, if any."""
+
+    quantities: tuple[str, ...] = (TIME, ENERGY)
+    within_s: float | None = None
+
+
+def recommendations(rows: pd.DataFrame, predictions: Predictions, wanted: Wanted) -> Iterator[str]:
+    """Yield the recommendations for the rows of a case, then the state of each device that needs least energy."""
+    if wanted.within_s is not None:
+        yield from sentences.within_limit(within(rows, wanted.within_s, predictions.errors.get(ENERGY)))
+        return
+    for quantity in wanted.quantities:
+        found = best_device(rows, quantity, predictions.errors.get(quantity))
+        if found is not None and (text := sentences.recommendation(found, quantity)):
+            yield text
+    if ENERGY in wanted.quantities:
+        yield from map(sentences.best_state, best_states(rows))
+
+
+def limiting(rows: pd.DataFrame, predictions: Predictions) -> list[str]:
+    """Return the shares of the time by kind of operator, for devices of a case: `a100: gemm 62 %, pointwise 38 %`."""
+    case = rows["case"].iloc[0]
+    own = predictions.shares[predictions.shares["case"] == case]
+    answered = rows[(rows["reason"] == "") & (rows["state"] == "")]
+    by_device = ((device, own[own["device"] == device]) for device in answered["device"])
+    return sentences.grouped((device, sentences.shares(each)) for device, each in by_device if len(each))
+
+
+def bases(rows: pd.DataFrame) -> list[str]:
+    """Return what the predictions of a case rest on, for its devices."""
+    answered = rows[rows["reason"] == ""]
+    return sentences.grouped((row["device"], sentences.basis(row)) for _, row in answered.iterrows())
+
+
+def refusals(rows: pd.DataFrame) -> list[str]:
+    """Return why rows of a case have no time, and which other quantities they lack."""
+    refused, partial = rows[rows["reason"] != ""], rows[rows["missing"] != ""]
+    found = [(device_in_state(row), f"not predicted: {row['reason']}") for _, row in refused.iterrows()]
+    found += [(row["device"], row["missing"]) for _, row in partial.iterrows()]
+    return sentences.grouped(found)

@@ -1,0 +1,170 @@
+"""`hpcbench predictor`: fit, evaluate and show, with small made-up data."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tests.conftest import CommandLine
+from tests.predict.sets import raw_files
+
+DEVICES = raw_files.devices()
+
+
+def operators(devices: tuple[str, ...], seed: int, rows: int = 30) -> pd.DataFrame:
+    """Return products on devices, whose times are a roofline with some noise."""
+    random = np.random.default_rng(seed)
+    found = []
+    for name in devices:
+        sheet = DEVICES[DEVICES["device"] == name].iloc[0]
+        m, n, k = (2 ** random.integers(6, 12, rows) for _ in range(3))
+        flops, moved = 2.0 * m * n * k, 4.0 * (m * k + k * n + m * n)
+        seconds = 2e-5 + np.maximum(flops / (0.7e9 * sheet["fp32_gflops"]), moved / (0.8e9 * sheet["memory_gb_per_s"]))
+        sizes = {"b": 1, "m": m, "n": n, "k": k, "flops": flops, "bytes": moved}
+        common = {"device": name, "op": "linear", "dtype": "float32"}
+        found.append(pd.DataFrame({**common, **sizes, "latency_ms": 1e3 * seconds * random.lognormal(0, 0.05, rows)}))
+    return pd.concat(found, ignore_index=True)
+
+
+def write(folder: Path, **tables: pd.DataFrame) -> str:
+    folder.mkdir()
+    for name, table in {"devices": DEVICES, **tables}.items():
+        table.to_csv(folder / f"{name}.csv", index=False)
+    return str(folder)
+
+
+@pytest.fixture
+def train(invoke: CommandLine) -> str:
+    return write(invoke.workspace / "train", operators_time=operators(("GPU A", "GPU B"), 1))
+
+
+def test_models_are_fitted_written_and_shown(invoke: CommandLine, train: str) -> None:
+    fitted = invoke("predictor", "fit", train)
+    assert "wrote models of 60 rows to" in fitted.stderr
+    assert "hpcbench predictor show" in fitted.stderr
+    shown = invoke("predictor", "show").stdout
+    assert shown.startswith("data: 60 rows, SHA-256 ")
+    assert "fitted with: hpcbench " in shown
+    assert "GPU A" in shown
+    as_json = json.loads(invoke("predictor", "show", "--json").stdout)
+    assert as_json["rows"] == {"gemm": {"GPU A": 30, "GPU B": 30}}
+    assert as_json["typical_errors"][0]["kind"] == "gemm"
+    assert invoke("predictor", "show", "--data", train).stdout == shown
+
+
+def test_a_model_file_of_other_data_damaged_or_foreign_is_refused(invoke: CommandLine, train: str) -> None:
+    invoke("predictor", "fit", train, "-o", "mine.json")
+    file = invoke.workspace / "mine.json"
+    other = write(invoke.workspace / "other", operators_time=operators(("GPU A",), 2))
+    assert "error: fitted on other data: " in one_line(
+        invoke("predictor", "show", "mine.json", "--data", other, expect=2).stderr
+    )
+    text = file.read_text()
+    for content, message in (
+        (text[: len(text) // 2], "damaged model file"),
+        (text.replace('"gemm": {"GPU A": 30', '"gemm": {"GPU A": 31'), "damaged model file: its checksum is wrong"),
+        (text.replace('"schema": 1', '"schema": 99'), "model file of schema 99; this hpcbench reads schema 1"),
+        ('{"a": 1}', "not a model file of hpcbench predictor fit"),
+        ("[]", "not a model file of hpcbench predictor fit"),
+    ):
+        file.write_text(content)
+        error = invoke("predictor", "show", "mine.json", expect=2).stderr
+        assert message in error
+        assert "hint: fit it again: hpcbench predictor fit" in error
+    file.write_bytes(b"\x80\x04\x95 a pickle")
+    assert "not a model file" in invoke("predictor", "show", "mine.json", expect=2).stderr
+    assert "model file not found" in invoke("predictor", "show", "none.json", expect=2).stderr
+
+
+def test_evaluate_compares_and_writes_each_prediction(invoke: CommandLine, train: str) -> None:
+    rows = operators(("GPU A",), 3, rows=12)
+    unknown = rows.head(1).assign(device="GPU X")
+    test = write(invoke.workspace / "test", operators_time=pd.concat([rows, unknown], ignore_index=True))
+    done = invoke("predictor", "evaluate", "--train", train, "--test", test, "--predictions", "p.csv")
+    assert "wrote 13 predictions to p.csv" in done.stderr
+    assert "operators_time.csv latency_ms" in done.stdout
+    assert "refused: 1 prediction: no description of the device 'GPU X'" in done.stdout
+    lines = pd.read_csv(invoke.workspace / "p.csv")
+    assert list(lines.columns) == ["file", "row", "quantity", "predicted", "lower", "upper", "reason"]
+    assert list(lines["row"]) == list(range(13))
+    answered = lines.head(12)
+    assert (answered["lower"] < answered["predicted"]).all()
+    assert (answered["predicted"] < answered["upper"]).all()
+    assert np.median(np.abs(answered["predicted"] / rows["latency_ms"] - 1)) < 0.3
+    assert lines["predicted"].isna().tolist() == [False] * 12 + [True]
+
+
+def test_evaluate_needs_no_targets_to_predict(invoke: CommandLine, train: str) -> None:
+    rows = operators(("GPU B",), 3, rows=3).drop(columns="latency_ms")
+    test = write(invoke.workspace / "test", operators_time=rows)
+    done = invoke("predictor", "evaluate", "--train", train, "--test", test, "--predictions", "-")
+    assert done.stdout.startswith("file,row,quantity,predicted,lower,upper,reason\noperators_time.csv,0,latency_ms,")
+    found = json.loads(invoke("predictor", "evaluate", "--train", train, "--test", test, "--json").stdout)
+    assert found["scores"] == []
+    assert len(found["data_hash"]) == 64
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("fit",), "missing argument SWEEP|FILE|FOLDER..."),
+        (("fit", "nowhere"), "'nowhere' not found"),
+        (("fit", "empty"), "no tables of operators or networks"),
+        (("fit", "notes.csv"), "not a table with a known name"),
+        (("evaluate", "--train", "train", "--test", "nowhere"), "'nowhere' not found"),
+        (("evaluate", "--train", "train"), "missing option --test"),
+        (("fit", "train", "-o", "nowhere/fleet.json"), "'nowhere/fleet.json' cannot be written"),
+    ],
+)
+def test_mistakes_end_in_a_message(invoke: CommandLine, train: str, arguments: tuple[str, ...], message: str) -> None:
+    (invoke.workspace / "empty").mkdir()
+    (invoke.workspace / "notes.csv").write_text("a\n1\n")
+    assert message in one_line(invoke("predictor", *arguments, expect=2).stderr)
+
+
+def test_unknown_tables_and_flaws_are_warnings(invoke: CommandLine) -> None:
+    rows = operators(("GPU A",), 1)
+    rows.loc[0, "latency_ms"] = 0
+    folder = write(invoke.workspace / "data", operators_time=rows, latencies=rows)
+    warnings = invoke("predictor", "fit", folder).stderr
+    assert "latencies.csv is not read: its name begins with none of operators_time*, " in warnings
+    assert "warning: operators_time.csv: 1 row with a time that is zero, negative or infinite left out" in warnings
+
+
+def test_a_fit_requires_lightgbm(invoke: CommandLine, train: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "lightgbm" else found(name))
+    error = invoke("predictor", "fit", train, expect=2).stderr
+    assert "hpcbench predictor fit requires lightgbm, which is not installed" in error
+    assert "'.[predict]'" in error
+
+
+def one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def test_a_device_that_the_data_do_not_describe_is_one_of_the_workspace(invoke: CommandLine, train: str) -> None:
+    rows = operators(("GPU A",), 3, rows=2).assign(device=["NVIDIA A100-PCIE-40GB", "GPU X"])
+    test = write(invoke.workspace / "test", operators_time=rows)
+    done = invoke("predictor", "evaluate", "--train", train, "--test", test, "--predictions", "-")
+    assert "no description of the device 'GPU X'" in done.stdout
+    assert done.stdout.splitlines()[1].endswith(","), "no reason"
+
+
+@pytest.mark.integration
+def test_runs_of_sweeps_are_data(command_line: CommandLine, train: str) -> None:
+    parameters = {"framework": "command", "command": "true"}
+    trial = {"name": "trial", "parameters": parameters, "measure": {"repetitions": 1}}
+    (command_line.workspace / "trial.yaml").write_text(json.dumps(trial))
+    command_line("sweep", "trial.yaml", "--site", command_line.site(), "--local", "--name", "first")
+    fitted = command_line("predictor", "fit", "first", train, "-o", "mine.json")
+    assert "first: 1 run left out: " in fitted.stderr
+    assert "wrote models of 60 rows" in fitted.stderr
+    error = command_line("predictor", "fit", "second", expect=2).stderr
+    assert "error: 'second' not found" in error
+    assert "name a folder, a table or a sweep" in error

@@ -1,0 +1,147 @@
+"""The table of results: refusals, reasons of missing quantities, shares, and what it recommends."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from hpcbench.predict.devices.device import Device
+from hpcbench.predict.results import table
+from hpcbench.predict.results.cases import asked
+from hpcbench.predict.results.choices import best_device, best_states, by_case, within
+from hpcbench.predict.results.state import DEFAULT, State, clocks_of
+
+SLOWER_CLOCK, LIMIT = State(clock_mhz=960), State(power_limit_w=150)
+CASES = pd.DataFrame(
+    {
+        "case": ["c1", "c2"],
+        "label": ["batch_size=8", "batch_size=16"],
+        "items_per_step": [8, 16],
+        "refused": ["", "task: operator has no network"],
+        "network": "resnet50",
+        "list_id": ["c1", "c2"],
+    }
+)
+
+
+def predictions(values: list[float], factor: float = 1.1, reason: str = "") -> pd.DataFrame:
+    found = np.array(values, dtype="float64")
+    return pd.DataFrame(
+        {
+            "predicted": found,
+            "lower": found / factor,
+            "upper": found * factor,
+            "reason": np.where(np.isnan(found), reason, ""),
+        }
+    )
+
+
+def one_case(times: dict[str, list[float]], energies: dict[str, list[float]], factor: float = 1.1) -> pd.DataFrame:
+    """Return the results of a case on devices, at the default state and at SLOWER_CLOCK if there are two values."""
+    rows = asked(CASES.head(1), {name: [SLOWER_CLOCK][: len(values) - 1] for name, values in times.items()})
+    flat = {
+        name: [value for values in given.values() for value in values]
+        for name, given in ((table.TIME, times), (table.ENERGY, energies))
+    }
+    return table.results(rows, {name: predictions(values, factor, "no power") for name, values in flat.items()})
+
+
+def test_each_case_has_a_row_for_each_device_and_state() -> None:
+    rows = asked(CASES, {"a": [SLOWER_CLOCK, DEFAULT], "b": []})
+    assert rows[["case", "device", "state"]].to_numpy().tolist() == [
+        ["c1", "a", ""],
+        ["c1", "a", "960 MHz"],
+        ["c1", "b", ""],
+        ["c2", "a", ""],
+        ["c2", "a", "960 MHz"],
+        ["c2", "b", ""],
+    ]
+    assert rows["clock_mhz"].tolist()[:2] == [pytest.approx(math.nan, nan_ok=True), 960]
+    assert set(rows["unit"]) == {"step"}
+
+
+def test_refused_rows_have_a_reason_and_no_values() -> None:
+    rows = asked(CASES, {"a": []})
+    found = table.results(rows, {table.TIME: predictions([0.1, 0.2]), table.ENERGY: predictions([10, 20])})
+    assert found["reason"].tolist() == ["", "task: operator has no network"]
+    assert found[table.TIME].tolist() == [0.1, pytest.approx(math.nan, nan_ok=True)]
+    assert found[table.ENERGY].isna().tolist() == [False, True]
+
+
+@pytest.mark.parametrize(("share", "is_refused"), [(0.05, False), (0.10, False), (0.25, True)])
+def test_a_network_of_unknown_operators_is_refused(share: float, is_refused: bool) -> None:
+    rows = asked(CASES.head(1), {"a": []})
+    found = table.results(rows, {table.TIME: predictions([0.1])}, unknown=pd.Series([share]))
+    assert (found["reason"][0] == "25 % of the predicted time is in operators of unknown kind") == is_refused
+    assert found[table.TIME].isna()[0] == is_refused
+
+
+def test_a_missing_quantity_has_its_reason() -> None:
+    rows = asked(CASES.head(1), {"a": []})
+    given = {table.TIME: predictions([0.1]), table.ENERGY: predictions([math.nan], reason="no idle power")}
+    assert table.results(rows, given)["missing"].tolist() == ["energy: no idle power"]
+
+
+def test_a_power_limit_that_slows_the_case_down_is_what_limits_it() -> None:
+    rows = asked(CASES.head(1), {"a": [LIMIT], "b": [LIMIT]})
+    given = {table.TIME: predictions([0.1, 0.2, 0.1, 0.1])}
+    found = table.results(rows, given, limit=pd.Series(["compute"] * 4))
+    assert found["limit"].tolist() == ["compute", "power limit", "compute", "compute"]
+
+
+def test_shares_are_of_default_states_with_the_largest_first() -> None:
+    rows = asked(CASES.head(1), {"a": [SLOWER_CLOCK], "b": []})
+    shares = pd.DataFrame({"conv": [0.2, 0.5, 0.9], "gemm": [0.8, 0.5, 0.1], "rnn": [0.0, 0.0, 0.0]})
+    assert table.shares_by_kind(rows, shares).to_numpy().tolist() == [
+        ["c1", "a", "gemm", 0.8],
+        ["c1", "a", "conv", 0.2],
+        ["c1", "b", "conv", 0.9],
+        ["c1", "b", "gemm", 0.1],
+    ]
+
+
+def test_time_and_energy_have_their_own_best_devices() -> None:
+    found = one_case({"fast": [1.0], "slow": [2.0]}, {"fast": [300.0], "slow": [100.0]})
+    by_time, by_energy = best_device(found, table.TIME), best_device(found, table.ENERGY)
+    assert by_time is not None
+    assert by_energy is not None
+    assert (by_time.best.device, by_energy.best.device) == ("fast", "slow")
+    assert by_time.others[0].ratio.value == pytest.approx(0.5)
+    assert best_device(found, table.MEMORY) is None
+
+
+def test_the_best_state_of_a_device_is_compared_with_its_default() -> None:
+    found = one_case({"a": [1.0, 1.2], "b": [1.0]}, {"a": [100.0, 80.0], "b": [90.0]})
+    (best,) = best_states(found)
+    assert (best.device, best.state) == ("a", "960 MHz")
+    assert best.energy == pytest.approx(0.8)
+    assert best.time == pytest.approx(1.2)
+
+
+def test_within_a_limit_the_candidate_of_least_energy_counts() -> None:
+    times, energies = {"a": [1.0, 1.2], "b": [1.05], "c": [2.0]}, {"a": [100.0, 80.0], "b": [10.0], "c": [1.0]}
+    found = within(one_case(times, energies), 1.12)
+    assert [each.label for each in found.limited.within] == ["a"]
+    assert [each.label for each in found.limited.uncertain] == ["a at 960 MHz", "b"]
+    assert [each.label for each in found.limited.above] == ["c"]
+    assert found.best is not None
+    assert found.best.best.label == "a"
+    assert within(one_case(times, energies), 0.1).best is None
+
+
+def test_rows_are_grouped_by_case() -> None:
+    rows = asked(CASES, {"a": [], "b": []})
+    found = table.results(rows, {table.TIME: predictions([1, 2, 3, 4])})
+    assert {case: len(each) for case, each in by_case(found).items()} == {"c1": 2, "c2": 2}
+
+
+def test_clocks_are_between_the_lowest_and_the_boost_clock() -> None:
+    device = Device("a", "nvidia", "x", 2020, 100, 1000.0, 1e13, 1e10, 1e12, 1e7, 300.0, lowest_mhz=200.0)
+    clocks = [each.clock_mhz for each in clocks_of(device)]
+    assert (clocks[0], len(clocks)) == (400, 8)
+    assert clocks == sorted(clocks)
+    assert clocks[-1] < 1000
+    assert clocks_of(Device("a", "nvidia", "x", 2020, 100, 1000.0, 1e13, 1e10, 1e12, 1e7, 300.0)) == ()

@@ -1,0 +1,78 @@
+"""Made predictions of two cases on three devices, for tests of their texts, files and figures."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from hpcbench.config.pricing import Price
+from hpcbench.config.site import Carbon
+from hpcbench.predict.devices.device import Device
+from hpcbench.predict.results.memory import MemoryRange
+from hpcbench.predict.results.predictions import Predictions, Question, predict
+from hpcbench.predict.results.state import State
+from hpcbench.predict.tables import lists, prediction
+
+SLOW_CLOCK = State(clock_mhz=960)
+TIMES = {"a100-pcie-40": 0.100, "h100-sxm": 0.055, "l40s": 0.058, "unknown-device": float("nan")}
+POWERS = {"a100-pcie-40": 230.0, "h100-sxm": 600.0, "l40s": 300.0, "unknown-device": float("nan")}
+
+
+class MadeModels:
+    """Models that answer by fixed numbers: times double with the second case, and 960 MHz saves power."""
+
+    def predict_networks(self, networks: pd.DataFrame, lists: pd.DataFrame, devices: object) -> dict[str, pd.DataFrame]:
+        """Return times, powers and energies with intervals of 10 %."""
+        slow = networks["clock_mhz"].notna().to_numpy()
+        twice = np.where(networks["batch_size"] == 16, 2.0, 1.0)
+        time = networks["device"].map(TIMES).to_numpy() * twice * np.where(slow, 1.2, 1.0)
+        power = networks["device"].map(POWERS).to_numpy() * np.where(slow, 0.6, 1.0)
+        reason = np.where(np.isnan(time), "no description of the device 'unknown-device'", "").astype(object)
+        width = np.full(len(networks), np.log(1.1))
+        found = {
+            name: prediction.table(np.log(values), width, reason)
+            for name, values in (("time_s", time), ("power_w", power), ("energy_j", time * power))
+        }
+        basis = {"basis_rows": 312, "basis_devices": 5, "distance": 0.0}
+        found["time_s"] = found["time_s"].assign(**basis)
+        return found
+
+    def shares(self, networks: pd.DataFrame, lists: pd.DataFrame, devices: object) -> pd.DataFrame:
+        """Return the same shares for each network."""
+        return pd.DataFrame({"gemm": [0.7] * len(networks), "layer_norm": 0.3})
+
+    def limits(self, networks: pd.DataFrame, lists: pd.DataFrame, devices: object) -> pd.DataFrame:
+        """Return that each network is limited by compute."""
+        return pd.DataFrame({"limit": ["compute"] * len(networks)})
+
+
+def question(
+    cases: int = 2, states: tuple[State, ...] = (SLOW_CLOCK,), devices: tuple[str, ...] = tuple(TIMES)
+) -> Question:
+    """Return the question of `cases` cases on the devices."""
+    table = pd.DataFrame(
+        {
+            "case": ["c1", "c2"],
+            "label": ["batch_size=8", "batch_size=16"],
+            "items_per_step": [8, 16],
+            "refused": "",
+            "batch_size": [8, 16],
+            "list_id": ["c1", "c2"],
+        }
+    ).head(cases)
+    known: dict[str, Device] = {}
+    return Question(
+        cases=table,
+        lists=pd.DataFrame(columns=list(lists.COLUMNS)),
+        states=dict.fromkeys(devices, states),
+        devices=known,
+        prices={name: Price(3.6) for name in devices},
+        carbon=Carbon(g_per_kwh=360.0, pue=1.0),
+        memory={"c1": MemoryRange(2.0**30, 2.0**31, 2.0**32)},
+    )
+
+
+def made_predictions(asked: Question | None = None) -> Predictions:
+    """Return the predictions of a question, by default of all cases, devices and states."""
+    results, shares = predict(asked or question(), MadeModels(), measured=("l40s",))
+    return Predictions("two-batches", results, shares, "model: fleet.json", "image", "EUR")

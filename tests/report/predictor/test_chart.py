@@ -1,0 +1,48 @@
+"""The figure of predictions: points with intervals, and the Pareto front."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from hpcbench.report.charts.theme import ON_PAGE
+from hpcbench.report.predictor.chart import figures_of_predictions
+from tests.report.predictor.made_predictions import made_predictions, question
+
+pytest.importorskip("altair")
+
+
+def specification(cases: int = 1) -> dict[str, Any]:
+    (figure, *_) = figures_of_predictions(made_predictions(question(cases)))
+    found: dict[str, Any] = json.loads(json.dumps(figure.draw(ON_PAGE).to_dict()))
+    return found
+
+
+def rows_of(spec: dict[str, Any], mark: str) -> list[dict[str, Any]]:
+    """Return the data of the first layer with a mark."""
+    layer = next(each for each in spec["layer"] if each["mark"]["type"] == mark)
+    found: list[dict[str, Any]] = spec["datasets"][layer.get("data", spec.get("data"))["name"]]
+    return found
+
+
+def test_each_device_and_state_is_a_point_with_intervals() -> None:
+    points = rows_of(specification(), "point")
+    assert {row["name"] for row in points} == {
+        f"{device}{state}" for device in ("a100-pcie-40", "h100-sxm", "l40s") for state in ("", " at 960 MHz")
+    }
+    first = points[0]
+    assert (first["x"], first["x_low"]) == (pytest.approx(100), pytest.approx(100 / 1.1))
+    assert first["low"] < first["value"] < first["high"]
+
+
+def test_the_front_has_only_undominated_points_in_rising_time() -> None:
+    stairs = rows_of(specification(), "line")
+    assert [row["name"] for row in stairs] == ["h100-sxm", "l40s", "l40s at 960 MHz"]
+
+
+def test_each_case_has_a_figure_whose_description_names_the_front() -> None:
+    found = figures_of_predictions(made_predictions())
+    assert [each.id for each in found] == ["predictions-two-batches-1", "predictions-two-batches-2"]
+    assert "fastest first: h100-sxm, l40s, l40s at 960 MHz" in found[0].description

@@ -1,0 +1,87 @@
+"""Predictions on a terminal: columns, recommendations, shares, basis and refusals."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from rich.console import Console
+
+from hpcbench.predict.results.table import ENERGY, TIME
+from hpcbench.report.predictor.terminal import print_predictions
+from hpcbench.report.text.predictions.summary import Wanted
+from tests.report.predictor.made_predictions import made_predictions, question
+
+GPUS = ("a100-pcie-40", "h100-sxm", "l40s")
+
+
+def printed(
+    width: int = 200, wanted: Wanted | None = None, states: frozenset[str] = frozenset(), cases: int = 1
+) -> str:
+    console = Console(file=io.StringIO(), width=width)
+    print_predictions(made_predictions(question(cases)), wanted or Wanted(), states, console)
+    output = console.file
+    assert isinstance(output, io.StringIO)
+    return output.getvalue()
+
+
+def test_the_table_has_a_row_for_each_device_with_units_in_the_headers() -> None:
+    text = printed()
+    header, row = text.splitlines()[0], text.splitlines()[1]
+    for name in ("device", "time (ms)", "power (W)", "energy (J)", "memory (GiB)", "throughput (images/s)", "90 % PI"):
+        assert name in header
+    assert row.split()[:5] == ["a100-pcie-40", "100.0", "90.9", "-", "110.0"]
+    assert "price per million images (EUR)" in header
+    assert "960 MHz" not in text.splitlines()[2]
+
+
+@pytest.mark.parametrize("width", [80, 100])
+def test_the_table_fits_the_terminal(width: int) -> None:
+    table = printed(width).splitlines()[:8]
+    lines = [line for line in table if not line.startswith(("Inconclusive", "a100-pcie-40 is"))]
+    assert max(len(line) for line in lines[:5]) <= width
+    assert any("time" in line for line in lines)
+
+
+def test_time_and_energy_have_recommendations_of_their_own() -> None:
+    text = printed()
+    assert (
+        "Inconclusive: l40s may be as fast as h100-sxm, which is predicted to have 5 % less time (90 % PI -9 to 17 %)."
+        in text
+    )
+    assert "l40s needs least energy: 24 % less energy than a100-pcie-40 (90 % PI 13 to 34 %)" in text
+
+
+def test_a_recommendation_can_be_of_one_quantity() -> None:
+    assert "energy:" not in printed(wanted=Wanted((TIME,)))
+    assert "fastest" not in printed(wanted=Wanted((ENERGY,)))
+
+
+def test_the_best_clock_of_each_device_is_named() -> None:
+    text = printed()
+    assert "h100-sxm needs least energy at 960 MHz: 28 % less energy and 20 % more time" in text
+
+
+def test_states_are_shown_if_asked_for() -> None:
+    assert "a100-pcie-40 at 960 MHz" in printed(states=frozenset({"960 MHz"}))
+
+
+def test_within_a_limit() -> None:
+    text = printed(wanted=Wanted(within_s=0.066))
+    assert "Within 66 ms: h100-sxm, l40s." in text
+    assert "May be within 66 ms: h100-sxm at 960 MHz" in text
+    assert "Not within 66 ms: a100-pcie-40" in text
+    assert "Of those within 66 ms: l40s needs least energy" in text
+
+
+def test_shares_basis_and_refusals_are_printed() -> None:
+    text = printed()
+    assert "time by kind: a100-pcie-40, h100-sxm, l40s: gemm 70 %, layer norm 30 %" in text
+    assert "based on: a100-pcie-40, h100-sxm: 312 measurements of 5 devices; this device was not measured" in text
+    assert "based on: l40s: 312 measurements of 5 devices; this device was measured" in text
+    assert "unknown-device: not predicted: no description of the device 'unknown-device'" in text
+
+
+def test_several_cases_have_titles() -> None:
+    text = printed(cases=2)
+    assert text.index("batch_size=8\n") < text.index("batch_size=16\n")
