@@ -40,7 +40,7 @@ class Core:
         return np.log(call_cost.measured(device_s, floor_s, asked.events_s)), np.maximum(spread, 0.02)
 
     def efficiency(self, asked: Prepared) -> tuple[Floats, Floats]:
-        """Return the logarithms of kernel time over bound, and their spread within a device."""
+        """Return the logarithms of kernel time over bound, and their spread within and between devices."""
         log_efficiency = prior_values(asked.rows, "log_efficiency")
         spread = prior_values(asked.rows, "spread")
         for family, model in self.efficiencies.items():
@@ -50,7 +50,7 @@ class Core:
                 level = np.asarray(asked.names[of].map(self.levels).fillna(0.0), dtype="float64")
                 level = level * model.unknown_fraction(subjects)
                 log_efficiency[of] = model.predict(asked.features[of], subjects) + level
-                spread[of] = model.spread
+                spread[of] = np.hypot(model.spread, model.effects.deviations[0] * model.unknown_fraction(subjects))
         return log_efficiency, np.where(borrowed(asked.rows), BORROWED, 1.0) * spread
 
     def to_json(self) -> dict[str, Any]:
@@ -68,7 +68,7 @@ class Core:
 def fit_core(rows: Prepared, size: Size) -> Core:
     """Return the model of prepared rows with times; without rows, that of the priors."""
     if rows.rows.empty:
-        return Core(Floors({}, {}, {}), {})
+        return Core(Floors({}, {}, {}), {}, {})
     time_s = rows.rows["time_s"].to_numpy(dtype="float64")
     floors = fit_floors(rows.names, rows.keys, time_s, rows.bound_s, rows.prior_s)
     floor_s = rows.prior_s * np.exp(floors.log_factor(rows.names, rows.keys))
