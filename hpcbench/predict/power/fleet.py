@@ -15,6 +15,8 @@ from hpcbench.predict.power.device_power import TYPICAL, DevicePower, Rows, fit_
 
 _MOST_ROWS = 3000  # of the operators of one device in the fit of coefficients
 _CONFIGURATIONS = 30.0  # that the operators of one device count as, against the prior
+# Steps of networks last long enough for the sensor; readings of short kernels include what ran before them.
+_STEPS_COUNT = 3.0  # as many times as operators
 
 
 @dataclass(frozen=True)
@@ -43,13 +45,15 @@ class Fleet:
 def fit(steps: Mapping[str, Rows], operators: Mapping[str, Rows]) -> Fleet:
     """Return the models of the devices with measured steps of networks, or with measured operators.
 
-    The typical model has coefficients from all devices with equal weights, and the means of the devices' voltage
-    curves, caps and times over clocks. A device's own coefficients shrink to the typical ones.
+    The typical model has coefficients from all devices, and the means of the devices' voltage
+    curves, caps and times over clocks. The coefficients of devices with operators only shrink to the typical ones.
     """
     thinned = {name: thin(rows) for name, rows in operators.items()}
     by_steps = {name: fit_steps(rows) for name, rows in steps.items()}
-    typical = _typical(list(by_steps.values()), [*steps.values(), *thinned.values()])
-    measured = {name: fit_steps(rows, typical) for name, rows in steps.items()}
+    counted = [(rows, _STEPS_COUNT * _CONFIGURATIONS) for rows in steps.values()]
+    counted += [(rows, _CONFIGURATIONS) for rows in thinned.values()]
+    typical = _typical(list(by_steps.values()), counted)
+    measured = dict(by_steps)
     for name, rows in thinned.items():
         measured.setdefault(name, fit_power(rows, typical))
     return Fleet(measured, typical)
@@ -64,13 +68,14 @@ def thin(rows: Rows, most: int = _MOST_ROWS) -> Rows:
     return replace(kept, group=np.mod(np.arange(len(kept.power), dtype="float64"), _CONFIGURATIONS))
 
 
-def _typical(fitted: list[DevicePower], rows: Iterable[Rows]) -> DevicePower:
+def _typical(fitted: list[DevicePower], rows: Iterable[tuple[Rows, float]]) -> DevicePower:
+    """Return the model with coefficients from all rows, each device of which counts as so many configurations."""
     mean = _mean(fitted) if fitted else TYPICAL
     matrices, powers, weights = [], [], []
-    for each in rows:
+    for each, count in rows:
         matrices.append(utilization.terms(each.activity, each.time_s, each.clock, mean.voltage))
         powers.append(each.power)
-        weights.append(each.weights / each.weights.sum() * _CONFIGURATIONS)
+        weights.append(each.weights / each.weights.sum() * count)
     if not powers:
         return mean
     found = utilization.fit(

@@ -7,7 +7,7 @@ import numpy as np
 from hpcbench.predict.tables.prediction import Floats
 
 _SWEEPS = 500
-_TOLERANCE = 1e-10
+_TOLERANCE = 1e-8
 _REWEIGHTINGS = 15
 _SMALLEST_ERROR = 0.02  # relative: smaller errors weigh the same
 
@@ -15,13 +15,17 @@ _SMALLEST_ERROR = 0.02  # relative: smaller errors weigh the same
 def nonnegative(matrix: Floats, target: Floats, prior: Floats, strength: float) -> Floats:
     """Return the x >= 0 with the least |matrix x - target|^2 + strength |(x - prior) / prior|^2.
 
-    Each coefficient is minimized in turn until none of them moves (coordinate descent; the problem is convex).
-    `prior` must be positive. Source: L. Wright, "Coordinate descent algorithms", Math. Program. 151 (2015).
+    Without a negative coefficient, the solution is that of the normal equations. Otherwise, each coefficient is
+    minimized in turn until none of them moves (coordinate descent; the problem is convex). `prior` must be positive.
+    Source: S. J. Wright, "Coordinate descent algorithms", Mathematical Programming 151 (2015).
     """
     penalty = strength / prior**2
     gram = matrix.T @ matrix + np.diag(penalty)
     linear = matrix.T @ target + penalty * prior
-    found = prior.copy()
+    found: Floats = np.linalg.solve(gram, linear).astype("float64")
+    if (found >= 0).all():
+        return found
+    found = np.maximum(found, 0.0)
     for _ in range(_SWEEPS):
         before = found.copy()
         for place in range(len(found)):

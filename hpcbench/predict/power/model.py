@@ -54,6 +54,7 @@ class PowerModel:
         `time_s` has the predicted times, and `time_half_width` half the widths of their 90 % intervals as differences
         of logarithms, 0 for measured times. Errors of time and power count as independent.
         """
+        rows, devices = self._by_fitted_names(rows, devices)
         power = self.operators.estimate(rows, devices, time_s)
         half = self.operators.half_width(rows)
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -87,6 +88,7 @@ class PowerModel:
         time: GivenTime | None = None,
     ) -> dict[str, pd.DataFrame]:
         """Return the predictions of `predict_networks` for networks whose activity is known, one row per network."""
+        networks, devices = self._by_fitted_names(networks, devices)
         found = {quantity: _empty(len(networks)) for quantity in QUANTITIES}
         units = networks["unit"]
         for unit, places in units.groupby(units, observed=True).indices.items():
@@ -96,6 +98,19 @@ class PowerModel:
                 for column in predicted.columns:
                     found[quantity][column][places] = predicted[column].to_numpy()
         return {quantity: pd.DataFrame(each, index=networks.index) for quantity, each in found.items()}
+
+    def _by_fitted_names(
+        self, rows: pd.DataFrame, devices: Mapping[str, Device]
+    ) -> tuple[pd.DataFrame, dict[str, Device]]:
+        """Return rows and devices in which a device that was measured under another of its names has that name."""
+        measured = {*self.fleet.measured, *self.jobs.curves, *self.requests.devices}
+        names = {
+            key: next((name for name in device.names if name in measured), key)
+            for key, device in devices.items()
+            if key not in measured
+        }
+        renamed = {names[key]: devices[key] for key in names}
+        return rows.assign(device=rows["device"].replace(names)), {**renamed, **devices}
 
     def _by_unit(
         self,

@@ -14,7 +14,7 @@ from hpcbench.predict.calibration.stored import all_from_json, all_to_json
 from hpcbench.predict.devices.device import Device
 from hpcbench.predict.power import fleet as fleets
 from hpcbench.predict.power.activity import COLUMNS, of_lists
-from hpcbench.predict.power.device_power import DevicePower, Rows, fit_steps
+from hpcbench.predict.power.device_power import Rows, fit_steps
 from hpcbench.predict.power.fleet import Fleet
 from hpcbench.predict.power.operators import ENERGY, POWER, SEEN, UNSEEN
 from hpcbench.predict.tables import networks as table
@@ -146,7 +146,7 @@ def measured_rows(
 def fit(measured: Mapping[str, tuple[pd.DataFrame, Rows]], devices: Mapping[str, Device], fleet: Fleet) -> NetworkPower:
     """Return the model of networks, calibrated by leaving one network of a device out."""
     errors = [
-        _left_out(rows, measurements, devices, fleet.typical, name)
+        _left_out(rows, measurements, devices, name)
         for name, (rows, measurements) in measured.items()
         if rows["network"].nunique() > 1
     ]
@@ -158,14 +158,12 @@ def fit(measured: Mapping[str, tuple[pd.DataFrame, Rows]], devices: Mapping[str,
     return NetworkPower(fleet, frozenset(measured), calibrations)
 
 
-def _left_out(
-    rows: pd.DataFrame, measurements: Rows, devices: Mapping[str, Device], typical: DevicePower, name: str
-) -> pd.DataFrame:
+def _left_out(rows: pd.DataFrame, measurements: Rows, devices: Mapping[str, Device], name: str) -> pd.DataFrame:
     """Return the errors of each network by a model of the device's other networks."""
     found = []
     for network in rows["network"].unique():
         out = (rows["network"] == network).to_numpy()
-        model = Fleet({name: fit_steps(measurements.where(~out), typical)}, typical)
+        model = Fleet({name: fit_steps(measurements.where(~out))})
         asked, work = rows[out], measurements.activity[out]
         predicted = NetworkPower(model).estimate(asked, work, devices)
         energy = asked["energy_j"].fillna(asked["power_w"] * asked["time_s"])

@@ -21,7 +21,7 @@ from hpcbench.predict.tables.prediction import Floats
 
 TERMS = ("idle", "clock", "matrix", "vector", "attention", "on_chip", "memory")
 # Coefficients without any data, from the public sets that docs/reference/predictor-data.md documents, over devices.
-PRIOR = np.array([0.18, 0.07, 1.4, 1.2, 1.0, 0.6, 0.35])
+PRIOR = np.array([0.16, 0.07, 1.7, 1.3, 1.1, 0.65, 0.38])
 LIMITED = 0.93  # of the board power: rows above it may run at a lower clock than the boost clock
 _ROUNDS = 4
 

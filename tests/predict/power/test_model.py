@@ -1,6 +1,7 @@
 """The model of power and energy of operators and networks."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -105,6 +106,14 @@ def test_a_stored_model_predicts_the_same(fitted: power.PowerModel) -> None:
     times = rows["time_s"].to_numpy(), np.zeros(6)
     before, after = (each.predict_operators(rows, DEVICES, *times) for each in (fitted, again))
     pd.testing.assert_frame_equal(before["energy_j"], after["energy_j"])
+
+
+def test_a_device_under_another_of_its_names_is_the_measured_one(fitted: power.PowerModel) -> None:
+    renamed = {"alias": replace(DEVICES["card"], name="alias", aliases=("card",))}
+    rows = steps(clocks=(1000,))
+    for quantity, each in predicted_networks(fitted, rows).items():
+        found = fitted.predict_networks(rows.assign(device="alias"), lists(), renamed)[quantity]
+        pd.testing.assert_frame_equal(found, each)
 
 
 def test_without_data_the_priors_answer_with_wide_intervals() -> None:

@@ -8,7 +8,7 @@ of the batch exceeds the memory, the sequences run one group after another.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -32,6 +32,7 @@ _ELEMENT_BYTES = 2.0
 _STEP_S = 1e-3
 _USABLE_MEMORY = 0.9
 _STRENGTH = 0.1
+_ROWS_WITHOUT_EFFECT = 2.0
 SPREAD = {SEEN: 0.15, UNSEEN: 0.30}
 _PRIOR_FACTOR = 1.7
 _COLUMNS = ("weights_s", "cache_s", "compute_s", "steps")
@@ -44,6 +45,7 @@ class RequestPower:
     time: Floats = field(default_factory=TIME_PRIOR.copy)
     power: Floats = field(default_factory=POWER_PRIOR.copy)
     devices: frozenset[str] = frozenset()
+    libraries: Mapping[str, float] = field(default_factory=dict)  # effects on the logarithm of the power
     calibrations: Mapping[str, Calibration] = field(default_factory=dict)
 
     def estimate(self, requests: pd.DataFrame, devices: Mapping[str, Device]) -> dict[str, Estimate]:
@@ -51,9 +53,10 @@ class RequestPower:
         demand, reason = demands(requests, devices)
         board = requests["device"].map(lambda name: devices[name].board_power_w if name in devices else np.nan)
         parts = demand[list(_COLUMNS)].to_numpy(dtype="float64")
+        effects = requests["library"].map(self.libraries).fillna(0.0).to_numpy(dtype="float64")
         with np.errstate(divide="ignore", invalid="ignore"):
             time_s = parts @ self.time
-            fraction = np.minimum(_terms(parts, time_s) @ self.power, 1.0)
+            fraction = np.minimum(_terms(parts, time_s) @ self.power * np.exp(effects), 1.0)
             log_time, log_power = np.log(time_s), np.log(fraction * board.to_numpy(dtype="float64"))
         spread = self.spread(requests)
         return {
@@ -80,6 +83,7 @@ class RequestPower:
             "time": [float(each) for each in self.time],
             "power": [float(each) for each in self.power],
             "devices": sorted(self.devices),
+            "libraries": dict(sorted(self.libraries.items())),
             "calibrations": all_to_json(self.calibrations),
         }
 
@@ -90,6 +94,7 @@ class RequestPower:
             np.array(stored["time"], dtype="float64"),
             np.array(stored["power"], dtype="float64"),
             frozenset(stored["devices"]),
+            dict(stored["libraries"]),
             all_from_json(stored["calibrations"]),
         )
 
@@ -142,7 +147,7 @@ def fit(networks: pd.DataFrame, devices: Mapping[str, Device]) -> RequestPower:
         for name in names
     )
     calibrations = {each: calibrated(errors.assign(error=errors[each]), shared=False) for each in QUANTITIES}
-    return RequestPower(found.time, found.power, found.devices, calibrations)
+    return replace(found, calibrations=calibrations)
 
 
 def _fitted(rows: pd.DataFrame, devices: Mapping[str, Device]) -> RequestPower:
@@ -151,11 +156,17 @@ def _fitted(rows: pd.DataFrame, devices: Mapping[str, Device]) -> RequestPower:
     time_s = rows["time_s"].to_numpy(dtype="float64")
     board = rows["device"].map(lambda name: devices[name].board_power_w).to_numpy(dtype="float64")
     weights = np.ones(len(rows))
-    return RequestPower(
+    fraction = rows["power_w"].to_numpy(dtype="float64") / board
+    found = RequestPower(
         relative(parts, time_s, TIME_PRIOR, _STRENGTH, weights),
-        relative(_terms(parts, time_s), rows["power_w"].to_numpy() / board, POWER_PRIOR, _STRENGTH, weights),
+        relative(_terms(parts, time_s), fraction, POWER_PRIOR, _STRENGTH, weights),
         frozenset(rows["device"]),
     )
+    error = pd.Series(np.log(fraction / (_terms(parts, time_s) @ found.power)))
+    by_library = error.groupby(rows["library"].to_numpy()).agg(["sum", "size"])
+    # Effects are shrunk to 0, as if some more rows had none.
+    effects = by_library["sum"] / (by_library["size"] + _ROWS_WITHOUT_EFFECT)
+    return replace(found, libraries={str(name): float(each) for name, each in effects.items()})
 
 
 def _terms(parts: Floats, time_s: Floats) -> Floats:

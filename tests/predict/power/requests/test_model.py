@@ -56,3 +56,15 @@ def test_a_fit_and_its_stored_form() -> None:
     assert np.exp(predicted["time_s"].log_value) == pytest.approx(rows["time_s"].to_numpy(), rel=0.1)
     assert np.exp(predicted["power_w"].log_value) == pytest.approx(rows["power_w"].to_numpy(), rel=0.1)
     assert again.half_width(rows, "energy_j") == pytest.approx(model.half_width(rows, "energy_j"))
+
+
+def test_libraries_have_powers_of_their_own() -> None:
+    real = requests.RequestPower()
+    rows = pd.concat([asked(library="calm"), asked(library="hot")], ignore_index=True)
+    found = real.estimate(rows, DEVICES)
+    power_w = np.exp(found["power_w"].log_value) * np.where(rows["library"] == "hot", 1.2, 1.0)
+    model = requests.fit(rows.assign(time_s=np.exp(found["time_s"].log_value), power_w=power_w), DEVICES)
+    # Half of the difference of 1.2 each way, shrunk by 6 / (6 + 2).
+    assert model.libraries["hot"] - model.libraries["calm"] == pytest.approx(0.75 * np.log(1.2), rel=0.1)
+    hot, calm = (model.estimate(asked(library=name), DEVICES)["power_w"].log_value for name in ("hot", "calm"))
+    assert (hot > calm).all()

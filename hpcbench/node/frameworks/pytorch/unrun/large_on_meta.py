@@ -10,6 +10,11 @@ from torch.overrides import TorchFunctionMode
 
 # Builders read small tensors back: rates of dropped paths by layer, widths of stages, index tables of windows.
 _LARGE = 4096
+# Functions of tensors that change values alone, which tensors on `meta` do not have.
+_CHANGE_VALUES = {
+    *("normal_", "uniform_", "fill_", "zero_", "copy_", "exponential_", "bernoulli_", "random_", "erfinv_"),
+    *("mul_", "add_", "sub_", "div_", "clamp_", "constant_", "kaiming_uniform_"),
+}
 _BY_SIZE = (torch.empty, torch.zeros, torch.ones, torch.rand, torch.randn)
 _BY_SIZE_AND_VALUE = (torch.full,)
 
@@ -21,6 +26,10 @@ class LargeOnMeta(TorchFunctionMode):
         kwargs = dict(kwargs or {})
         if function is torch.empty_like and args[0].is_meta:  # skip_init creates on `meta` first
             return args[0].detach() if args[0].numel() >= _LARGE else torch.empty(args[0].shape, dtype=args[0].dtype)
+        if getattr(function, "__name__", "") in _CHANGE_VALUES:
+            changed = args[0] if args else kwargs.get("tensor")  # as torch.nn.init calls it
+            if isinstance(changed, torch.Tensor) and changed.is_meta:
+                return changed
         if _elements(function, args, kwargs) >= _LARGE and kwargs.get("device") is None:
             kwargs["device"] = "meta"
         return function(*args, **kwargs)

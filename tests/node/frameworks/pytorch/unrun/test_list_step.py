@@ -18,6 +18,7 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed; not run: 
 
 from hpcbench.node.frameworks import load  # noqa: E402 - it needs torch
 from hpcbench.node.frameworks.pytorch.profiler import step  # noqa: E402
+from hpcbench.node.frameworks.pytorch.unrun import networks  # noqa: E402
 
 NETS = """
 import torch
@@ -114,6 +115,17 @@ def test_autocast_of_a_gpu_normalizes_in_float32(listed: Callable[..., OperatorL
     assert not any(other in each.arguments for each in found.operators)
     scales = any("_amp_foreach_non_finite" in each.operator for each in found.operators)
     assert scales == (dtype == "float16")
+
+
+@pytest.mark.parametrize("model", TINY)
+def test_networks_are_built_without_their_large_tensors(
+    listed: Callable[..., OperatorList], monkeypatch: pytest.MonkeyPatch, model: str
+) -> None:
+    builds = []
+    kept = networks.built_small
+    monkeypatch.setattr(networks, "built_small", lambda build: kept(lambda: builds.append(1) or build()))
+    listed(model=model)
+    assert len(builds) == 1  # a second one would have all tensors
 
 
 @pytest.mark.usefixtures("own_nets")
