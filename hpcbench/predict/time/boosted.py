@@ -28,6 +28,10 @@ _PARAMETERS = {
     "force_row_wise": True,
     "num_threads": 1,
 }
+_NOT_NEEDED = (
+    *("split_gain=", "internal_value=", "internal_weight=", "internal_count="),
+    *("leaf_weight=", "leaf_count=", "tree_sizes="),
+)
 
 
 @dataclass(frozen=True)
@@ -84,7 +88,13 @@ def fit_trees(features: pd.DataFrame, target: Floats, weights: Floats, names: Se
         "monotone_constraints": [-int(name in growth.falling) for name in names],
     }
     booster = lightgbm.train(parameters, data, num_boost_round=growth.rounds)
-    return Trees(tuple(names), booster.model_to_string())
+    return Trees(tuple(names), _needed(booster.model_to_string()))
+
+
+def _needed(text: str) -> str:
+    """Return the lines of LightGBM's text that predictions need: 60 % of it."""
+    trees, end, _ = text.partition("end of trees")
+    return "\n".join(line for line in trees.split("\n") if not line.startswith(_NOT_NEEDED)) + end + "\n"
 
 
 def _matrix(features: pd.DataFrame, names: Sequence[str]) -> Floats:

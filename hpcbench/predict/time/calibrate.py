@@ -13,7 +13,7 @@ from hpcbench.predict.time.priors import CALIBRATION
 
 _FOLDS = 2  # of groups of shapes
 _SHAPE = ("batch", "m", "n", "k", "rows", "columns", "heads")
-_CELL = 2.0  # size of a group of shapes, as the binary logarithm of a size
+_CELL = 1.0  # size of a group of shapes, as the binary logarithm of a size
 _SIZE = Size(rounds=80, own_rounds=100)
 
 
