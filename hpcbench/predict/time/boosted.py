@@ -92,7 +92,7 @@ def fit_trees(features: pd.DataFrame, target: Floats, weights: Floats, names: Se
 
 
 def _needed(text: str) -> str:
-    """Return the lines of LightGBM's text that predictions need: 60 % of it."""
+    """Return the lines of LightGBM's text that predictions need, 60 % of the text."""
     trees, end, _ = text.partition("end of trees")
     return "\n".join(line for line in trees.split("\n") if not line.startswith(_NOT_NEEDED)) + end + "\n"
 
