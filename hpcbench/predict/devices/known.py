@@ -30,12 +30,12 @@ class KnownDevices:
         machine = self._machine(name)
         if machine is not None:
             return self._of_node(name, machine, kind or (GPU if machine.gpu_model else CPU))
+        machine = None if name in self.table.descriptions else self._with_cpus(name)
+        if machine is not None:
+            return self._of_node(name, machine, CPU)
         short = self.table.short_name(name)
         if short is not None:
             return self._of_sheet(short)
-        machine = self._with_cpus(name)
-        if machine is not None:
-            return self._of_node(name, machine, CPU)
         raise self.table.not_found(name, [*self.machines, *self._hosts()])
 
     def all(self) -> list[Device]:

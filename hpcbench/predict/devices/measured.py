@@ -5,7 +5,7 @@
 - The CPUs of a node are one device. Sizes and power of its processors are those of the data sheet, times the number of
   processors.
 - CPUs without a data sheet have the year, process and power per core of the described CPU that is closest in measured
-  rate and bandwidth per core. `source` names it.
+  rate and bandwidth per core, of the same vendor if one is described. `source` names it.
 """
 
 from __future__ import annotations
@@ -115,11 +115,13 @@ def _like_the_closest(machine: MachinePeaks, cores: int, peak: Peak, known: list
             hint=f"measure them: hpcbench doctor\nor describe the processor in a file in {names}",
         )
     rate, moved = peak.flops_per_s / cores, (peak.bytes_per_s or 0.0) / cores
-    closest = min(known, key=lambda device: _distance(device, rate, moved))
+    vendor = next((vendor for word, vendor in _VENDORS.items() if word in machine.cpu_model.lower()), "unknown")
+    candidates = [device for device in known if device.vendor == vendor] or known
+    closest = min(candidates, key=lambda device: _distance(device, rate, moved))
     return replace(
         closest,
         name=machine.cpu_model,
-        vendor=next((vendor for word, vendor in _VENDORS.items() if word in machine.cpu_model.lower()), "unknown"),
+        vendor=vendor,
         architecture="unknown",
         units=cores,
         boost_mhz=machine.clock_mhz or closest.boost_mhz,

@@ -47,6 +47,12 @@ def test_the_cpus_of_a_node_are_a_device_with_the_sizes_of_its_processors(name: 
     assert device.board_power_w == 2 * 280
 
 
+def test_a_reported_model_of_cpus_is_the_measured_node_and_a_short_name_one_processor() -> None:
+    assert KNOWN.find("AMD EPYC 7763 64-Core Processor").units == 128
+    assert KNOWN.find("epyc-7763").units == 64
+    assert KNOWN.find("AMD EPYC 7742 64-Core Processor").units == 64, "no node with this model was measured"
+
+
 @pytest.mark.parametrize("name", ["n8", "without", "Some CPU"])
 def test_a_node_without_a_data_sheet_is_described_by_its_peaks(name: str) -> None:
     device = KNOWN.find(name)

@@ -115,6 +115,13 @@ def test_cpus_without_a_description_have_the_power_of_the_closest_known_ones() -
     assert "no data sheet; year, process and power per core of some-cpu" in found.source
 
 
+def test_cpus_of_the_same_vendor_are_closer() -> None:
+    other = replace(CPU_SHEET, name="other", vendor="AMD", vector_flops_per_s=9e12)
+    named = machine(peak("cpu", 4, FLOAT32, 5e11, 25e9))._replace(cpu_model="AMD EPYC family 25 model 17")
+    found = measured_cpus("n7", named, None, [CPU_SHEET, other])
+    assert (found.vendor, "per core of other" in found.source) == ("AMD", True)
+
+
 @pytest.mark.parametrize(
     ("facts", "moved", "words"),
     [
