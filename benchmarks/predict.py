@@ -21,7 +21,7 @@ from predict_baselines import BASELINES, baselines
 from predict_splits import Split, leave_groups_out, leave_one_device_out, with_few_operators
 
 from hpcbench.commands.shared.predictor_data import folder_tables
-from hpcbench.predict.evaluation.answers import answers
+from hpcbench.predict.evaluation.answers import answers, relative_energies
 from hpcbench.predict.evaluation.choices import choices
 from hpcbench.predict.evaluation.evaluate import KEY, without_targets
 from hpcbench.predict.evaluation.measurements import measurements
@@ -68,8 +68,9 @@ def scored_splits(splits: Iterable[Split], with_baselines: bool) -> pd.DataFrame
         began = time.monotonic()
         fleet = fit(each.train)
         fitted = time.monotonic()
-        measured = measurements(each.test, fleet.basis)
-        scored = measured.merge(answers(fleet, without_targets(each.test)), on=KEY, how="left", validate="one_to_one")
+        blind = without_targets(each.test)
+        measured = measurements(each.test, fleet.basis).merge(relative_energies(fleet, blind), on=KEY, how="left")
+        scored = measured.merge(answers(fleet, blind), on=KEY, how="left", validate="one_to_one")
         predicted = time.monotonic()
         if with_baselines:
             scored = scored.merge(baselines(each.train, each.test, measured), on=KEY, how="left")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
+from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -13,6 +15,7 @@ from sklearn.preprocessing import StandardScaler
 
 from hpcbench.predict.devices.device import FLOAT8, FLOAT16, FLOAT32, Device
 from hpcbench.predict.evaluation.evaluate import KEY
+from hpcbench.predict.networks.catalog.catalog import shipped_catalog
 from hpcbench.predict.sets.data_set import DataSet
 
 BASELINES = ("roofline", "log-linear", "forest on seconds", "boosting on raw")
@@ -75,13 +78,23 @@ def _features(data: DataSet, file: str) -> pd.DataFrame:
     """Return raw features of the rows of a file: sizes, words, rates of the device, and the roofline in seconds."""
     table = data.operators if (data.operators["file"] == file).any() else data.networks
     rows = table[table["file"] == file].reset_index(drop=True)
+    if "gmacs" in rows:
+        rows = rows.assign(gmacs=rows["gmacs"].fillna(rows["network"].map(_catalog_gmacs)))
     work = rows if "flops" in rows else rows.assign(**_work(rows, data.lists))
     found = work[["file", "row", *(name for name in (*_NUMBERS, *_WORDS) if name in work)]]
     rates = pd.DataFrame([_rates(data.devices, *pair) for pair in zip(rows["device"], rows["dtype"], strict=True)])
     if rates.empty:
         return found.assign(roofline_s=[])
-    bound = np.maximum(work["flops"] / rates["flops_per_s"], work["bytes"] / rates["bytes_per_s"])
+    bound = np.fmax(work["flops"] / rates["flops_per_s"], work["bytes"] / rates["bytes_per_s"])
     return pd.concat([found, rates], axis=1).assign(roofline_s=bound.where(bound > 0).to_numpy())
+
+
+@cache
+def _catalog_gmacs(name: str) -> float:
+    """Return the MACs of a network for one image of its own size, in 10^9; NaN if it is unknown."""
+    catalog = shipped_catalog()
+    entry = catalog.find(name)
+    return math.nan if entry is None else catalog.gmacs(entry)
 
 
 def _work(networks: pd.DataFrame, lists: pd.DataFrame) -> dict[str, pd.Series]:

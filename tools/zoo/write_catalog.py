@@ -49,8 +49,9 @@ def _entry(library: str, name: str) -> dict[str, Any]:
     model, size = networks.built(library, name)
     parameters = sum(weight.numel() for weight in model.parameters())
     tensors = len(list(model.parameters()))
-    calls_of(model, _images(BATCHES[0], size))  # fills what networks keep from their first pass
     few, many = (calls_of(model, _images(batch, size)) for batch in BATCHES)
+    if len(few) != len(many):  # the first pass fills what the network keeps
+        few = calls_of(model, _images(BATCHES[0], size))
     larger = max(_MULTIPLE, round(size * _GROWTH / _MULTIPLE) * _MULTIPLE)
     grown = _calls_or_none(model, _images(BATCHES[0], larger))
     rows = summary(few, many, grown, (larger / size) ** 2)

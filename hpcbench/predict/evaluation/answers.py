@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from hpcbench.predict.sets.data_set import DataSet
+from hpcbench.predict.tables.network_kinds import JOB, network_kinds
 
 if TYPE_CHECKING:
     from hpcbench.predict.fleet import Fleet
@@ -38,3 +39,19 @@ def answers(fleet: Fleet, data: DataSet) -> pd.DataFrame:
     every = pd.concat(found)
     every["place"] = every["file"].map(places)
     return every.sort_values(["place", "row", "order"], ignore_index=True)[list(COLUMNS)]
+
+
+def relative_energies(fleet: Fleet, data: DataSet) -> pd.DataFrame:
+    """Return the energy of each training job relative to that without a power limit: `file`, `row`, `quantity`.
+
+    It orders power limits, also for a job whose epoch has an unknown size, so that its energy is refused.
+    """
+    jobs = data.networks[network_kinds(data.networks) == JOB].reset_index(drop=True)
+    columns = {
+        file: [each.column for each in format_.targets if each.quantity == "energy_j"]
+        for file, format_ in data.files.items()
+    }
+    energy = fleet.power.jobs.relative(jobs, data.devices)["energy"].to_numpy()
+    found = jobs[["file", "row"]].assign(relative=energy)
+    found["quantity"] = found["file"].map(lambda file: next(iter(columns.get(file, [])), ""))
+    return found

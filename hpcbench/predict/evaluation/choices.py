@@ -32,21 +32,29 @@ class Choice:
 def choices(scored: pd.DataFrame) -> list[Choice]:
     """Return the choices that predictions of networks allow, per file and quantity, compared with measurements.
 
-    Only rows with a measurement and a prediction count. Less time, power or energy is better.
+    Only rows with a measurement and a prediction count; for clocks and power limits, a `relative` prediction suffices.
+    Less time, power or energy is better.
     """
-    rows = scored[scored["measured"].notna() & scored["predicted"].notna() & scored["network"].notna()]
+    rows = scored[scored["measured"].notna() & scored["network"].notna()]
+    if "relative" in rows:
+        rows = rows.assign(rank=rows["predicted"].fillna(rows["relative"]))
+    else:
+        rows = rows.assign(rank=rows["predicted"])
     found: list[Choice] = []
-    for (file, quantity), group in rows.groupby(["file", "quantity"], sort=False):
+    for (file, quantity), every in rows.groupby(["file", "quantity"], sort=False):
         if str(quantity).startswith(("power", "forward", "backward")):
             continue
+        group, ranked = every[every["predicted"].notna()], every[every["rank"].notna()]
         found += _pairs(str(file), str(quantity), group)
         for question, state, fixed in (
             ("best clock", "clock_mhz", [*_WORK, *_MODE, "device"]),
             ("best power limit", "power_limit_w", [*_WORK, *_MODE, "device"]),
             ("best of devices and states", "", _WORK),
         ):
-            if not state or (group[state].nunique() > 1 and str(quantity).startswith("energy")):
+            if not state:
                 found += _best(str(file), str(quantity), question, group, fixed)
+            elif ranked[state].nunique() > 1 and str(quantity).startswith("energy"):
+                found += _best(str(file), str(quantity), question, ranked, fixed)
     return found
 
 
@@ -70,7 +78,7 @@ def _pairs(file: str, quantity: str, rows: pd.DataFrame) -> Iterator[Choice]:
 def _best(file: str, quantity: str, question: str, rows: pd.DataFrame, fixed: list[str]) -> Iterator[Choice]:
     """Yield how often the row with the least prediction is best by measurement, within groups of equal `fixed`."""
     costs = [
-        float(group["measured"].iloc[int(np.argmin(group["predicted"].to_numpy()))] / group["measured"].min())
+        float(group["measured"].iloc[int(np.argmin(group["rank"].to_numpy()))] / group["measured"].min())
         for group in _grouped(rows, fixed)
         if len(group) > 1
     ]

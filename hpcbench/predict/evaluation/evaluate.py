@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from hpcbench.predict.basis import Basis
-from hpcbench.predict.evaluation.answers import answers
+from hpcbench.predict.evaluation.answers import answers, relative_energies
 from hpcbench.predict.evaluation.choices import Choice, choices
 from hpcbench.predict.evaluation.measurements import measurements
 from hpcbench.predict.evaluation.scores import Score, scores
@@ -59,8 +59,9 @@ def evaluate(train: DataSet, test: DataSet, progress: Callable[[int, int], None]
     known = merged(DataSet(devices=both.devices), train)
     fleet = fit(known, progress)
     asked = DataSet(asked.operators, asked.networks, both.lists, both.devices, asked.files)
-    predicted = answers(fleet, without_targets(asked))
-    return compared(predicted, measurements(asked, fleet.basis), fleet.basis)
+    blind = without_targets(asked)
+    measured = measurements(asked, fleet.basis).merge(relative_energies(fleet, blind), on=KEY, how="left")
+    return compared(answers(fleet, blind), measured, fleet.basis)
 
 
 def without_targets(data: DataSet) -> DataSet:

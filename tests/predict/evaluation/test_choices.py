@@ -82,3 +82,13 @@ def test_the_best_limit_is_chosen_for_each_device() -> None:
     limit = found("energy_per_epoch_j", rows)["best power limit"]
     assert (limit.choices, limit.right, limit.regret, limit.worst_regret) == (2, 1, 0, 0)
     assert found("energy_per_epoch_j", rows)["best of devices and states"].regret == pytest.approx(50)
+
+
+def test_a_relative_prediction_orders_power_limits_and_nothing_else() -> None:
+    rows = [
+        {"device": "A", "power_limit_w": limit, "measured": energy, "predicted": NAN, "relative": relative}
+        for limit, energy, relative in [(100, 6, 0.7), (150, 5, 0.8), (200, 8, 1.0)]
+    ]
+    result = found("energy_per_epoch_j", rows)
+    assert list(result) == ["best power limit"]
+    assert result["best power limit"].regret == pytest.approx(20)

@@ -9,10 +9,10 @@ import pytest
 
 from hpcbench.predict.basis import basis_of
 from hpcbench.predict.evaluation.answers import COLUMNS, answers
-from hpcbench.predict.evaluation.evaluate import compared
+from hpcbench.predict.evaluation.evaluate import compared, evaluate
 from hpcbench.predict.evaluation.measurements import measurements
 from hpcbench.predict.fleet import Fleet
-from hpcbench.predict.sets.data_set import DataSet, rows_to_predict
+from hpcbench.predict.sets.data_set import DataSet, rows_to_predict, rows_to_train_on
 from tests.predict.evaluation.fake_fleet import FakeFleet
 from tests.predict.sets import raw_files
 
@@ -97,3 +97,23 @@ def test_without_targets_there_are_predictions_and_no_scores() -> None:
     assert len(result.predictions) == 7 + 3 + 6
     shown: dict[str, Any] = result.to_json()
     assert shown["scores"] == []
+
+
+def jobs(network: str, data: str) -> pd.DataFrame:
+    """Return training jobs of a network on GPU A under power limits; the least energy is at 150 W."""
+    fixed = {"device": "GPU A", "network": network, "dataset": data, "batch_size": 8, "optimizer": "adam"}
+    rows = [(100, 200.0, 98.0), (150, 120.0, 145.0), (200, 105.0, 190.0), (250, 100.0, 230.0)]
+    found = pd.DataFrame(rows, columns=["power_limit_w", "time_per_epoch_s", "power_w"]).assign(**fixed)
+    return found.assign(energy_per_epoch_j=found["time_per_epoch_s"] * found["power_w"])
+
+
+def test_the_limit_of_a_job_of_unknown_size_is_chosen_and_its_time_is_refused() -> None:
+    train = rows_to_train_on({"devices.csv": raw_files.devices(), "networks_energy_training.csv": jobs("one", "known")})
+    test = rows_to_predict({"networks_energy_training.csv": jobs("two", "unknown")})
+    result = evaluate(train, test, lambda done, of: None)
+    by_quantity = {each.quantity: each for each in result.scores if each.part == "all"}
+    assert by_quantity["time_per_epoch_s"].refused == 4
+    assert by_quantity["power_w"].refused == 0
+    (limit,) = [each for each in result.choices if each.quantity == "energy_per_epoch_j"]
+    assert (limit.question, limit.choices) == ("best power limit", 1)
+    assert limit.regret < 15

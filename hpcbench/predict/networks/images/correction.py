@@ -27,9 +27,9 @@ _PARAMETERS = {
     "deterministic": True,
     "force_row_wise": True,
 }
-_ROUNDS = 200
+_ROUNDS = 150
 _FEWEST = 200  # rows for boosting
-_THREADS = 2
+_THREADS = 1  # more threads wait for each other on a busy machine
 
 
 @dataclass(frozen=True)
@@ -51,12 +51,12 @@ class Correction:
         return np.asarray(self._trees.predict(features, num_threads=_THREADS), dtype=np.float64)
 
 
-def fit_correction(features: Floats, residual: Floats, weights: Floats) -> Correction:
-    """Return the correction that reduces the absolute residual; none with too few rows."""
+def fit_correction(features: Floats, residual: Floats, weights: Floats, rounds: int = _ROUNDS) -> Correction:
+    """Return the correction that reduces the absolute residual, after `rounds` trees; none with too few rows."""
     if len(residual) < _FEWEST:
         return Correction()
     import lightgbm
 
     data = lightgbm.Dataset(features, residual, weight=weights)
-    trees = lightgbm.train({**_PARAMETERS, "num_threads": _THREADS}, data, _ROUNDS)
+    trees = lightgbm.train({**_PARAMETERS, "num_threads": _THREADS}, data, rounds)
     return Correction(trees.model_to_string())

@@ -19,6 +19,7 @@ from hpcbench.predict.tables.prediction import Floats
 _FOLDS = 5
 _MOST_ROWS = 2500  # of a calibration fold
 _ITERATIONS = 60  # from the factors of all rows
+_SPREAD_ROUNDS = 40  # trees
 _LEAST_SPREAD = 0.03  # of the logarithm
 _PRIOR = Calibration(0, 0.8, {ALL: 1.0})  # without measurements: a factor of 2.2, and more if a fit expects it
 _SINGLE_DEVICE = 0.3  # half the interval of the effect of a device, if only one was measured
@@ -38,7 +39,7 @@ class Intervals:
 
         A device without measurements has at least the interval of one with them: its network can be new, too.
         """
-        spread = np.maximum(np.exp(self.level + self.spread.of(features)), _LEAST_SPREAD)
+        spread = _scale(self.level, self.spread, features)
         group = rows.rows["phase"]
         known = self.seen.half_width(group, spread)
         return spread, np.where(seen, known, np.maximum(known, self.unseen.half_width(group, spread)))
@@ -67,27 +68,39 @@ def fit_intervals(rows: Prepared, core: Core) -> Intervals:
     its effect has a prior.
     """
     errors, features = _errors(rows, core, list(_by_family(rows.rows)))
-    magnitude = np.log(np.abs(errors["error"].to_numpy()) + _LEAST_SPREAD)
+    magnitude = np.log(errors["error"].abs().to_numpy() + _LEAST_SPREAD)
     level = float(np.median(magnitude))
-    spread = fit_correction(features, magnitude - level, np.ones(len(magnitude)))
-    draft = Intervals(_PRIOR, _PRIOR, spread, level)
-    seen = calibrated(_with_spread(errors, draft, features), shared=False)
+    spread = _spread(features, magnitude - level)
+    seen = calibrated(errors.assign(spread=_left_out_spread(errors, features, magnitude, level)), shared=False)
     left_out = list(_by_device(rows.rows))
     if not left_out:
         return Intervals(seen, Calibration(1, _SINGLE_DEVICE, seen.quantiles), spread, level)
     of_devices, features = _errors(rows, core, left_out)
-    unseen = calibrated(_with_spread(of_devices.assign(cluster=of_devices["device"]), draft, features))
+    unseen = calibrated(of_devices.assign(cluster=of_devices["device"], spread=_scale(level, spread, features)))
     return Intervals(seen, unseen, spread, level)
 
 
-def _with_spread(errors: pd.DataFrame, draft: Intervals, features: Floats) -> pd.DataFrame:
-    return errors.assign(spread=np.maximum(np.exp(draft.level + draft.spread.of(features)), _LEAST_SPREAD))
+def _spread(features: Floats, magnitude: Floats) -> Correction:
+    return fit_correction(features, magnitude, np.ones(len(magnitude)), _SPREAD_ROUNDS)
+
+
+def _left_out_spread(errors: pd.DataFrame, features: Floats, magnitude: Floats, level: float) -> Floats:
+    """Return the spread of each error from the errors of the other folds: on its own, a spread fits too well."""
+    found = np.empty(len(errors))
+    for fold in errors["fold"].unique():
+        test = (errors["fold"] == fold).to_numpy()
+        found[test] = _scale(level, _spread(features[~test], magnitude[~test] - level), features[test])
+    return found
+
+
+def _scale(level: float, spread: Correction, features: Floats) -> Floats:
+    return np.maximum(np.exp(level + spread.of(features)), _LEAST_SPREAD)
 
 
 def _errors(rows: Prepared, core: Core, tests: list[NDArray[np.bool_]]) -> tuple[pd.DataFrame, Floats]:
     """Return the errors of rows that fits without them predict, and their features in those fits."""
     tables, features = [], []
-    for test in tests:
+    for fold, test in enumerate(tests):
         train = rows.select(_sampled(~test))
         fitted = fit_core(core.kind, train, core.mixture, _ITERATIONS)
         asked = rows.select(test)
@@ -99,6 +112,7 @@ def _errors(rows: Prepared, core: Core, tests: list[NDArray[np.bool_]]) -> tuple
                     "group": asked.rows["phase"],
                     "cluster": asked.rows["network"],
                     "device": asked.rows["device"],
+                    "fold": fold,
                 }
             )
         )

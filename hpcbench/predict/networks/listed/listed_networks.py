@@ -12,6 +12,7 @@ import pandas as pd
 from hpcbench.predict.calibration.intervals import Calibration
 from hpcbench.predict.devices.device import Device
 from hpcbench.predict.networks.listed import left_out, regular, targets
+from hpcbench.predict.networks.listed.compiled import as_compiled
 from hpcbench.predict.networks.listed.kernels import kernels
 from hpcbench.predict.networks.listed.limits import limits
 from hpcbench.predict.networks.listed.measured import MeasuredTime, measured_times
@@ -75,7 +76,8 @@ class ListedNetworks:
         devices = self._with_fitted_names(devices)
         described = networks["device"].isin(list(devices)).to_numpy()
         places = np.flatnonzero(described)
-        found = kernel_times(networks[described], kernels(lists), devices, self.operator_time)
+        asked, listed = as_compiled(networks[described], lists)
+        found = kernel_times(asked, kernels(listed), devices, self.operator_time)
         return found.assign(place=places[found["place"].to_numpy()])
 
     def shares(self, networks: pd.DataFrame, lists: pd.DataFrame, devices: Mapping[str, Device]) -> pd.DataFrame:
@@ -148,7 +150,7 @@ def fit(
     `operator_time` answers for the operators that neither regular groups nor measured streams of `operators` cover.
     """
     has_list = networks["list_id"].isin(list(lists["list_id"].unique())) & networks["device"].isin(list(devices))
-    used = networks[has_list].reset_index(drop=True)
+    used, lists = as_compiled(networks[has_list].reset_index(drop=True), lists)
     regular_time = regular.fit(operators, devices, operator_time)
     times = measured_times(operators, used["device"].unique(), regular_time)
     known = frozenset(operators["device"].unique())

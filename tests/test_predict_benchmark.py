@@ -1,0 +1,63 @@
+"""The divisions of `make bench-predict`: whole devices, families and shapes are left out, never rows at random."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from benchmarks import predict_splits
+from hpcbench.predict.sets.data_set import DataSet, rows_to_train_on
+from tests.predict.sets import raw_files
+
+
+@pytest.fixture
+def data() -> DataSet:
+    rows = raw_files.operators()
+    many = [rows.assign(device=name, latency_ms=rows["latency_ms"] + 0.01 * place, h=rows["h"] * 2**place)
+            for name in ("GPU A", "GPU B") for place in range(5)]  # fmt: skip
+    networks = pd.concat([raw_files.torchvision().assign(network=name) for name in "abcde"], ignore_index=True)
+    files = {"operators_time.csv": pd.concat(many, ignore_index=True), "networks_time_torchvision.csv": networks}
+    return rows_to_train_on({"devices.csv": raw_files.devices(), **files})
+
+
+def keys(table: pd.DataFrame) -> set[tuple[str, int]]:
+    return set(zip(table["file"], table["row"], strict=True))
+
+
+def test_a_device_is_either_trained_on_or_tested(data: DataSet) -> None:
+    splits = list(predict_splits.leave_one_device_out(data))
+    assert [each.name for each in splits] == ["without GPU A", "without GPU B"]
+    for each in splits:
+        assert not set(each.train.operators["device"]) & set(each.test.operators["device"])
+        assert not set(each.train.networks["device"]) & set(each.test.networks["device"])
+        assert len(each.train.operators) + len(each.test.operators) == len(data.operators)
+
+
+def test_few_operators_of_a_device_are_trained_on(data: DataSet) -> None:
+    for each in predict_splits.with_few_operators(data, seeds=2):
+        (device,) = set(each.test.operators["device"])
+        assert (each.train.operators["device"] == device).sum() == predict_splits.FEW
+        assert (each.train.networks["device"] == device).sum() == 0
+        assert each.test.networks.empty
+        assert not keys(each.train.operators) & keys(each.test.operators)
+
+
+def test_families_and_shapes_are_left_out_whole(data: DataSet) -> None:
+    splits = list(predict_splits.leave_groups_out(data))
+    assert sum(len(each.test.networks) for each in splits) == len(data.networks)
+    for each in splits:
+        assert not set(each.train.networks["network"]) & set(each.test.networks["network"])
+        shapes = [
+            set(zip(part.operators["kind"], np.log2(part.operators["columns"]), strict=True))
+            for part in (each.train, each.test)
+        ]
+        row_wise = [{pair for pair in found if not np.isnan(pair[1])} for found in shapes]
+        assert not row_wise[0] & row_wise[1]
+
+
+def test_large_files_are_sampled_evenly(data: DataSet, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(predict_splits, "MOST_TESTED", 10)
+    (first, _) = predict_splits.leave_one_device_out(data)
+    assert 5 <= len(first.test.operators) <= 10
+    assert set(first.test.operators["device"]) == {"GPU A"}
