@@ -21,42 +21,55 @@ _STEPS_COUNT = 3.0  # as many times as operators
 
 @dataclass(frozen=True)
 class Fleet:
-    """Models by the name of the device, and the model of all other devices."""
+    """Models by the name of the device, and those of all other devices: for steps of networks, and for operators."""
 
     measured: Mapping[str, DevicePower]
     typical: DevicePower = TYPICAL
+    typical_operators: DevicePower = TYPICAL
 
     def of(self, device: str) -> DevicePower:
         """Return the model of a device."""
         return self.measured.get(device, self.typical)
 
+    def of_operators(self, device: str) -> DevicePower:
+        """Return the model of operators on a device."""
+        return self.measured.get(device, self.typical_operators)
+
     def to_json(self) -> dict[str, Any]:
         """Return the models as JSON types."""
         measured = {name: each.to_json() for name, each in sorted(self.measured.items())}
-        return {"measured": measured, "typical": self.typical.to_json()}
+        return {
+            "measured": measured,
+            "typical": self.typical.to_json(),
+            "typical_operators": self.typical_operators.to_json(),
+        }
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Fleet:
         """Return the models that `to_json` returned."""
         measured = {name: DevicePower.from_json(each) for name, each in stored["measured"].items()}
-        return cls(measured, DevicePower.from_json(stored["typical"]))
+        typical = DevicePower.from_json(stored["typical"])
+        return cls(measured, typical, DevicePower.from_json(stored["typical_operators"]))
 
 
 def fit(steps: Mapping[str, Rows], operators: Mapping[str, Rows]) -> Fleet:
     """Return the models of the devices with measured steps of networks, or with measured operators.
 
-    The typical model has coefficients from all devices, and the means of the devices' voltage
-    curves, caps and times over clocks. The coefficients of devices with operators only shrink to the typical ones.
+    The typical model has coefficients from all devices, and the means of the devices' voltage curves, caps and times
+    over clocks. That of operators has coefficients from operators, if there are any. The coefficients of devices with
+    operators only shrink to the typical ones.
     """
     thinned = {name: thin(rows) for name, rows in operators.items()}
     by_steps = {name: fit_steps(rows) for name, rows in steps.items()}
     counted = [(rows, _STEPS_COUNT * _CONFIGURATIONS) for rows in steps.values()]
     counted += [(rows, _CONFIGURATIONS) for rows in thinned.values()]
     typical = _typical(list(by_steps.values()), counted)
+    of_operators = [(rows, _CONFIGURATIONS) for rows in thinned.values()]
+    typical_operators = _typical(list(by_steps.values()), of_operators) if thinned else typical
     measured = dict(by_steps)
     for name, rows in thinned.items():
         measured.setdefault(name, fit_power(rows, typical))
-    return Fleet(measured, typical)
+    return Fleet(measured, typical, typical_operators)
 
 
 def thin(rows: Rows, most: int = _MOST_ROWS) -> Rows:

@@ -25,7 +25,7 @@ from hpcbench.predict.tables.prediction import Estimate, Floats
 
 POWER, ENERGY = "power_w", "energy_j"
 SEEN, UNSEEN = "seen", "unseen"
-PRIOR_SPREAD = 0.30  # expected error of the logarithm of the power without any data
+PRIOR_SPREAD = 0.38  # expected error of the logarithm of the power without any data
 _SPREAD = {SEEN: 0.12, UNSEEN: PRIOR_SPREAD}
 _FOLDS = 3
 _MOST_CALIBRATED = 6000  # rows of one device whose errors calibrate the intervals
@@ -68,7 +68,7 @@ class OperatorPower:
         limit = np.nan_to_num(rows["power_limit_w"].to_numpy(dtype="float64"), nan=device.board_power_w)
         limit = np.minimum(limit, device.board_power_w) / device.board_power_w
         clock = np.minimum(rows["clock_mhz"].fillna(device.boost_mhz).to_numpy(dtype="float64") / device.boost_mhz, 1.0)
-        model = self.fleet.of(name)
+        model = self.fleet.of_operators(name)
         work = activity(rows, devices)
         log_power = np.log(np.maximum(model.power(work, time_s, clock), 1e-3))
         if name in self.learned:

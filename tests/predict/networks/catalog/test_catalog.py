@@ -52,6 +52,8 @@ def test_a_network_of_one_image_size_grows_with_the_pixels(small: Catalog) -> No
         ("vgg16", 15.47, 138.4),  # GFLOPS and parameters that torchvision documents for its weights
         ("wide_resnet50_2", 11.4, 68.9),
         ("densenet121", 2.83, 7.98),
+        ("resnet50", 4.09, 25.6),
+        ("swin_t", 4.49, 28.3),
     ],
 )
 def test_shipped_networks_have_the_published_macs(name: str, gmacs: float, mparams: float) -> None:
