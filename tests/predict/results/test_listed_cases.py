@@ -1,0 +1,52 @@
+"""Cases of a plan with their operators, as the predictor's tables."""
+
+from __future__ import annotations
+
+import json
+
+from hpcbench.config.experiment import load_experiment
+from hpcbench.config.site import Site
+from hpcbench.config.yaml_document import parse_yaml
+from hpcbench.core.profiling.operator_list import ListedOperator, OperatorList
+from hpcbench.plan.case import Case
+from hpcbench.plan.plan import make_plan
+from hpcbench.predict.results.listed_cases import listed_cases
+from tests.predict.aten.calls import tensor
+
+PRODUCT = ListedOperator(
+    "gemm",
+    "aten.mm.default",
+    "forward",
+    json.dumps({"self": tensor(8, 4), "mat2": tensor(4, 2)}),
+    3,
+    200,
+    32,
+    64,
+    False,
+    "float32",
+    128,
+)
+
+
+def planned() -> tuple[Case, ...]:
+    text = """
+name: trial
+parameters: {framework: pytorch, model: gpt, model_options: {sequence_length: 16}, batch_size: 2, cpus_per_task: 2}
+matrix: {intra_op_threads: [1, 2]}
+"""
+    document = parse_yaml(text, "trial.yaml")
+    return make_plan(load_experiment(document), document, Site(name="here", scheduler="local")).cases
+
+
+def test_cases_have_labels_items_threads_and_their_lists() -> None:
+    cases = planned()
+    listed = {cases[0].id: OperatorList(cases[0].id, operators=(PRODUCT,), parameter_count=100)}
+    found = listed_cases(cases, listed)
+    assert found.cases["label"].tolist() == ["intra_op_threads=1", "intra_op_threads=2"]
+    assert found.cases["items_per_step"].tolist() == [32, 32]  # tokens
+    assert found.cases["threads"].tolist() == [1, 2]
+    assert found.cases["refused"].tolist() == ["", "its operators were not listed"]
+    assert found.lists[["list_id", "kind", "m", "n", "k", "calls"]].to_numpy().tolist() == [
+        [cases[0].id, "gemm", 8, 2, 4, 3]
+    ]
+    assert set(found.memory) == {cases[0].id}
