@@ -21,7 +21,7 @@ _LATENCY_S = 1e-6
 _TILES = ((128, 128), (128, 64), (64, 64), (32, 32))
 _COSTLY = ("gelu", "tanh", "pow", "exp", "log", "erf", "sigmoid", "silu", "mish", "softplus", "sqrt", "sin", "cos")
 _DTYPES = {"float32": 0.0, "tf32": 1.0, "float16": 2.0, "bfloat16": 2.0, "float8": 3.0, "float8_block": 4.0}
-_LARGEST_ALIGNMENT = 64.0
+_LOAD_BYTES = 16.0  # of the widest load of a thread: larger alignments change nothing
 
 
 def features(rows: pd.DataFrame, devices: Mapping[str, Device], bounds: Bounds) -> pd.DataFrame:
@@ -36,8 +36,9 @@ def features(rows: pd.DataFrame, devices: Mapping[str, Device], bounds: Bounds) 
             "intensity": _log(bounds.compute_s / bounds.memory_s),
             "cache": _log(rows["bytes"].to_numpy(dtype="float64") / cache),
             "dtype": rows["dtype"].map(_DTYPES).fillna(0.0).to_numpy(dtype="float64"),
+            "triton": rows["kernel_name"].str.contains("triton", case=False).to_numpy(dtype="float64"),
             **_products(rows, units, element),
-            **_row_wise(rows, units),
+            **_row_wise(rows, units, element),
             **_attention(rows, units, element),
         }
     return pd.DataFrame(found, index=rows.index)
@@ -51,9 +52,9 @@ def _products(rows: pd.DataFrame, units: Floats, element: Floats) -> dict[str, F
         "n": _log(n),
         "k": _log(k),
         "smaller": _log(np.minimum(m, n)),
-        "m_alignment": _alignment(m),
-        "n_alignment": _alignment(n),
-        "k_alignment": _alignment(k),
+        "m_alignment": _alignment(m, element),
+        "n_alignment": _alignment(n, element),
+        "k_alignment": _alignment(k, element),
         "work_per_unit": _log(batch * m * n / units),
         "kernel": _sizes(rows, "kernel"),
         "stride": _sizes(rows, "stride"),
@@ -74,13 +75,13 @@ def _input_elements(rows: pd.DataFrame, element: Floats) -> Floats:
     return np.maximum(_sizes(rows, "bytes") / element - batch * (n * k + m * n), 1.0)
 
 
-def _row_wise(rows: pd.DataFrame, units: Floats) -> dict[str, Floats]:
+def _row_wise(rows: pd.DataFrame, units: Floats, element: Floats) -> dict[str, Floats]:
     count, columns = _sizes(rows, "rows"), _sizes(rows, "columns")
     return {
         "rows_per_unit": _log(count / units),
         "columns": _log(columns),
-        "columns_alignment": _alignment(columns),
-        "elements_alignment": _alignment(count * columns),
+        "columns_alignment": _alignment(columns, element),
+        "elements_alignment": _alignment(count * columns, element),
         "inputs": _sizes(rows, "inputs"),
         "costly": np.asarray(rows["function"].isin(_COSTLY), dtype="float64"),
     }
@@ -107,11 +108,11 @@ def _sizes(rows: pd.DataFrame, name: str) -> Floats:
     return rows[name].to_numpy(dtype="float64")
 
 
-def _alignment(values: Floats) -> Floats:
-    """Return the largest power of two that divides each value, as its binary logarithm, at most that of 64."""
+def _alignment(values: Floats, element: Floats) -> Floats:
+    """Return the binary logarithm of the largest power of two that divides each value, up to one load's elements."""
     whole = np.nan_to_num(values).astype("int64")
     power = np.where(whole > 0, whole & -whole, 1).astype("float64")
-    return np.where(np.isnan(values), np.nan, np.log2(np.minimum(power, _LARGEST_ALIGNMENT)))
+    return np.where(np.isnan(values), np.nan, np.log2(np.minimum(power, _LOAD_BYTES / element)))
 
 
 def _log(values: Floats) -> Floats:

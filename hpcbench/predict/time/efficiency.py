@@ -1,7 +1,7 @@
 """How much longer than its bound a kernel takes: one model for each family of operators.
 
 The logarithm of kernel time over bound is the sum of what all devices share (boosted trees on features without a
-dimension), an offset of the device, and, for devices with many rows, trees of the device's own on the rest.
+dimension), effects of the device, and, for devices with many rows, trees of the device's own on the rest.
 
 Devices whose rows scatter more than those of the fleet count less: a throttled card shows a clock, not an operator.
 """
@@ -16,11 +16,13 @@ import numpy as np
 import pandas as pd
 
 from hpcbench.predict.tables.prediction import Floats
-from hpcbench.predict.time.boosted import Trees, fit_trees
-from hpcbench.predict.time.families import FEATURES, ROW_WISE
+from hpcbench.predict.time.boosted import Growth, Trees, fit_trees
+from hpcbench.predict.time.device_effects import DeviceEffects, fit_effects, no_effects
+from hpcbench.predict.time.families import FALLING, FEATURES, ROW_WISE, SLOPES
 
 _FEWEST_OWN = 200  # rows of a device for trees of its own
-_PSEUDO_ROWS = 1.0  # weight of the fleet against the rows of a device in its offset
+_PSEUDO_ROWS = 1.5  # of other families, against the rows of a family
+_QUARTILES = 1.349  # between those of a standard normal distribution
 _ROW_WISE_DETAIL = ("cache", "rows_per_unit")  # features of row-wise operators that differ by device
 
 
@@ -37,25 +39,30 @@ class Efficiency:
     """The model of a family."""
 
     shared: Trees
-    offsets: Mapping[str, float]
+    effects: DeviceEffects
     own: Mapping[str, Trees]
-    rows: Mapping[str, int]  # by device: rows that show the time of their kernel
-    spread: float  # standard deviation of the rest within a device
+    rows: Mapping[str, int]  # by subject: rows that show the time of their kernel
+    spread: float  # standard deviation of the rest within a subject
 
-    def predict(self, features: pd.DataFrame, names: pd.Series) -> Floats:
-        """Return the logarithm of kernel time over bound for each row of features on the device of this name."""
-        found = self.shared.predict(features) + names.map(self.offsets).fillna(0.0).to_numpy(dtype="float64")
+    def predict(self, features: pd.DataFrame, subjects: pd.Series) -> Floats:
+        """Return the logarithm of kernel time over bound for each row of features for its subject."""
+        found = self.shared.predict(features) + self.effects.predict(features, subjects)
         for name, trees in self.own.items():
-            of_device = (names == name).to_numpy()
+            of_device = (subjects == name).to_numpy()
             if of_device.any():
                 found[of_device] += trees.predict(features[of_device])
         return found
+
+    def unknown_fraction(self, subjects: pd.Series) -> Floats:
+        """Return how little the rows of each subject say about its offset: 1 without rows, towards 0 with many."""
+        counts = np.asarray(subjects.map(dict(self.rows)).fillna(0), dtype="float64")
+        return _PSEUDO_ROWS / (counts + _PSEUDO_ROWS)
 
     def to_json(self) -> dict[str, Any]:
         """Return the model as JSON types."""
         return {
             "shared": self.shared.to_json(),
-            "offsets": dict(self.offsets),
+            "effects": self.effects.to_json(),
             "own": {name: trees.to_json() for name, trees in self.own.items()},
             "rows": dict(self.rows),
             "spread": self.spread,
@@ -66,7 +73,7 @@ class Efficiency:
         """Return the model that `to_json` described."""
         return cls(
             Trees.from_json(data["shared"]),
-            data["offsets"],
+            DeviceEffects.from_json(data["effects"]),
             {name: Trees.from_json(each) for name, each in data["own"].items()},
             data["rows"],
             data["spread"],
@@ -74,54 +81,51 @@ class Efficiency:
 
 
 def fit_efficiency(
-    family: str, features: pd.DataFrame, names: pd.Series, target: Floats, weights: Floats, size: Size
+    family: str, features: pd.DataFrame, subjects: pd.Series, target: Floats, weights: Floats, size: Size
 ) -> Efficiency:
-    """Return the model of a family from the logarithms of kernel time over bound, with weights of rows from 0 to 1."""
+    """Return the model of a family from the logarithms of kernel time over bound, with weights of rows from 0 to 1.
+
+    A subject is a device with a data type.
+    """
     shows = weights > 0
-    features, names, target, weights = features[shows], names[shows], target[shows], weights[shows]
-    offsets = pd.Series(0.0, index=names.unique())
-    columns, trust = FEATURES[family], np.ones(len(target))
+    features, subjects, target, weights = features[shows], subjects[shows], target[shows], weights[shows]
+    effects = no_effects(features, SLOPES[family])
     leaves, least = (8, 100) if family in ROW_WISE else (31, 20)
+    trust = np.ones(len(target))
     for rounds in (size.rounds // 2, size.rounds):
-        offset = names.map(offsets).to_numpy(dtype="float64")
-        shared = fit_trees(features, target - offset, weights * trust, columns, rounds, leaves, least)
-        rest = pd.Series(target - shared.predict(features), index=names.index)
-        offsets, scatter = _effects(rest, names)
-        trust = names.map(1.0 / (1.0 + (scatter / scatter.median()) ** 2)).to_numpy(dtype="float64")
-    counts = names.value_counts()
-    offsets = offsets - offsets.median()
-    rest_of_device = rest.to_numpy() - names.map(offsets).to_numpy(dtype="float64")
-    own = _own_trees(family, features, names, rest_of_device, weights, size)
+        growth = Growth(rounds, leaves, least, FALLING.get(family, ()))
+        rest = target - effects.predict(features, subjects)
+        shared = fit_trees(features, rest, weights * trust, FEATURES[family], growth)
+        rest = target - shared.predict(features)
+        effects = fit_effects(rest, weights, features, subjects, effects)
+        rest = rest - effects.predict(features, subjects)
+        scatter = _scatter(rest, subjects)
+        trust = subjects.map(1.0 / (1.0 + (scatter / scatter.median()) ** 2)).to_numpy(dtype="float64")
     return Efficiency(
         shared=shared,
-        offsets=_plain(offsets * counts / (counts + _PSEUDO_ROWS)),
-        own=own,
-        rows={str(name): int(count) for name, count in counts.items()},
+        effects=effects,
+        own=_own_trees(family, features, subjects, rest, weights, size),
+        rows={str(name): int(count) for name, count in subjects.value_counts().items()},
         spread=float(scatter.median()),
     )
 
 
-def _plain(values: pd.Series) -> dict[str, float]:
-    return {str(name): float(value) for name, value in values.items()}
-
-
-def _effects(rest: pd.Series, names: pd.Series) -> tuple[pd.Series, pd.Series]:
-    """Return the median of each device, and the scatter of its rows around it, from their quartiles."""
-    groups = rest.groupby(names)
-    scatter = (groups.quantile(0.75) - groups.quantile(0.25)) / 1.349  # of a normal distribution
-    return groups.median(), scatter.clip(lower=0.01)
+def _scatter(rest: Floats, subjects: pd.Series) -> pd.Series:
+    """Return the standard deviation of the rows of each subject, from their quartiles."""
+    groups = pd.Series(rest, index=subjects.index).groupby(subjects)
+    return ((groups.quantile(0.75) - groups.quantile(0.25)) / _QUARTILES).clip(lower=0.01)
 
 
 def _own_trees(
-    family: str, features: pd.DataFrame, names: pd.Series, rest: Floats, weights: Floats, size: Size
+    family: str, features: pd.DataFrame, subjects: pd.Series, rest: Floats, weights: Floats, size: Size
 ) -> dict[str, Trees]:
     columns = (*FEATURES[family], *(_ROW_WISE_DETAIL if family in ROW_WISE else ()))
     found = {}
-    for name, count in names.value_counts().items():
+    for name, count in subjects.value_counts().items():
         if count < _FEWEST_OWN:
             continue
-        of = (names == name).to_numpy()
+        of = (subjects == name).to_numpy()
         found[str(name)] = fit_trees(
-            features[of], rest[of], weights[of], tuple(dict.fromkeys(columns)), size.own_rounds, 31, 10
+            features[of], rest[of], weights[of], tuple(dict.fromkeys(columns)), Growth(size.own_rounds, 31, 10)
         )
     return found

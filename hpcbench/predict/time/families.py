@@ -50,14 +50,23 @@ _ROW_WISE = ("columns", "columns_alignment")
 _HEADS = ("heads_per_unit", "groups_per_unit", "sharing", "keys", "head_dim", "stored", "batch")
 FEATURES = {
     GEMM: _PRODUCT,
-    SCALED_GEMM: _PRODUCT,
+    SCALED_GEMM: (*_PRODUCT, "triton"),
     BATCHED_GEMM: _PRODUCT,
     CONV: (*_PRODUCT, "reuse", "kernel", "stride"),
     POINTWISE: (*_ROW_WISE, "elements_alignment", "inputs", "costly"),
     SOFTMAX: (*_ROW_WISE, "rows_per_unit"),
     NORM: (*_ROW_WISE, "rows_per_unit"),
-    ATTENTION: (*_BOUNDS, *_HEADS, "blocks_per_unit"),
-    ATTENTION_DECODE: (*_BOUNDS, *_HEADS),
+    ATTENTION: (*_BOUNDS, *_HEADS, "blocks_per_unit", "triton"),
+    ATTENTION_DECODE: (*_BOUNDS, *_HEADS, "triton"),
+}
+# Larger products of the same form are never less efficient, unless a card is throttled, which no feature shows.
+_LARGER = ("compute", "k", "work_per_unit", *(name for name in _TILES if name.startswith("waves")))
+FALLING = dict.fromkeys((GEMM, SCALED_GEMM, BATCHED_GEMM, CONV), _LARGER)
+# Features over which devices differ: long kernels throttle, short ones do not, and memories and caches differ.
+SLOPES = {
+    **dict.fromkeys((GEMM, SCALED_GEMM, BATCHED_GEMM, CONV), ("compute", "k", "intensity")),
+    **dict.fromkeys(ROW_WISE, ("columns",)),
+    **dict.fromkeys((ATTENTION, ATTENTION_DECODE), ("compute", "keys")),
 }
 
 

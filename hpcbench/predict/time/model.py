@@ -24,8 +24,9 @@ from hpcbench.predict.time.priors import CALIBRATION
 from hpcbench.predict.time.usable import capped, reasons, usable
 
 _MOST_ROWS = 3000  # of a device, family and data type
-_MOST_CALIBRATION_ROWS = 500
+_MOST_SEEN_ROWS, _MOST_UNSEEN_ROWS = 1500, 400  # of the same, in calibrations
 _SEEN = 50  # rows of a device in a family from which on it counts as measured
+_FARTHEST = 3.0  # standard deviations; beyond, the spread grows no more
 _WIDER = 0.3  # relative growth of the spread for each standard deviation out of the hull
 
 
@@ -52,7 +53,7 @@ class OperatorTime:
         if answered.any():
             asked = prepare(operators[answered], devices, in_stream)
             log_value[answered], raw = self.core.log_times(asked)
-            spread[answered] = raw * (1.0 + _WIDER * self._distance(asked))
+            spread[answered] = raw * (1.0 + _WIDER * np.minimum(self._distance(asked), _FARTHEST))
         return Estimate(log_value, spread, why)
 
     def predict(self, operators: pd.DataFrame, devices: Mapping[str, Device], in_stream: bool = False) -> pd.DataFrame:
@@ -131,7 +132,7 @@ class OperatorTime:
         )
 
 
-PRIOR = OperatorTime(Core(Floors({}, {}, {}), {}), {}, CALIBRATION, CALIBRATION, {})
+PRIOR = OperatorTime(Core(Floors({}, {}, {}), {}, {}), {}, CALIBRATION, CALIBRATION, {})
 
 
 def fit(operators: pd.DataFrame, devices: Mapping[str, Device], calibrate: bool = True) -> OperatorTime:
@@ -148,8 +149,9 @@ def fit(operators: pd.DataFrame, devices: Mapping[str, Device], calibrate: bool 
     hulls = {name: hull(name, chosen.features[(chosen.family == name).to_numpy()]) for name in core.efficiencies}
     if not calibrate:
         return OperatorTime(core, hulls, CALIBRATION, CALIBRATION, counts, tuple(flaws))
-    sample = chosen.select(capped(chosen.rows, _MOST_CALIBRATION_ROWS, seed=1))
-    return OperatorTime(core, hulls, seen_devices(sample), unseen_devices(sample), counts, tuple(flaws))
+    seen = seen_devices(chosen.select(capped(chosen.rows, _MOST_SEEN_ROWS, seed=1)))
+    unseen = unseen_devices(chosen.select(capped(chosen.rows, _MOST_UNSEEN_ROWS, seed=1)))
+    return OperatorTime(core, hulls, seen, unseen, counts, tuple(flaws))
 
 
 def _counts(rows: pd.DataFrame, devices: Mapping[str, Device]) -> dict[str, int]:

@@ -31,6 +31,11 @@ class Prepared:
     events_s: Floats
     features: pd.DataFrame
 
+    @property
+    def subjects(self) -> pd.Series:
+        """Return what has effects of its own: the device with the data type."""
+        return self.names + "|" + self.rows["dtype"]
+
     def select(self, chosen: np.ndarray) -> Prepared:
         """Return some of the rows."""
         return Prepared(

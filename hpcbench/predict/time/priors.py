@@ -31,15 +31,15 @@ class Prior:
 
 
 PRIORS: Mapping[str, Prior] = {
-    "gemm": Prior(0.5, 0.5, 55e-6, 2.2e-6),
-    "scaled_gemm": Prior(0.9, 0.6, 90e-6, 50e-6),
-    "batched_gemm": Prior(0.7, 0.5, 40e-6, 2.2e-6),
-    "conv": Prior(0.1, 0.4, 55e-6, 2.2e-6),
+    "gemm": Prior(0.35, 0.5, 55e-6, 2.2e-6),
+    "scaled_gemm": Prior(1.2, 1.0, 90e-6, 50e-6),
+    "batched_gemm": Prior(0.15, 0.5, 40e-6, 2.2e-6),
+    "conv": Prior(0.15, 0.45, 55e-6, 2.2e-6),
     "pointwise": Prior(0.2, 0.25, 32e-6, 2.0e-6),
-    "softmax": Prior(0.5, 0.4, 36e-6, 2.0e-6),
-    "norm": Prior(0.6, 0.4, 46e-6, 2.0e-6),
-    "attention": Prior(0.9, 0.6, 45e-6, 6.5e-6),
-    "attention_decode": Prior(0.8, 0.6, 45e-6, 6.5e-6),
+    "softmax": Prior(0.6, 0.4, 36e-6, 2.0e-6),
+    "norm": Prior(0.85, 0.4, 46e-6, 2.0e-6),
+    "attention": Prior(1.0, 0.8, 45e-6, 6.5e-6),
+    "attention_decode": Prior(1.2, 0.9, 45e-6, 6.5e-6),
 }
 # The time of events around a call, and of the start of its kernel; in a stream, of the start of a kernel.
 CALL_EVENTS_S, STREAM_EVENTS_S = 17e-6, 1e-6

@@ -65,3 +65,10 @@ def test_small_data_come_from_the_cache() -> None:
     half = sustained_bounds(rows(bytes=0.85 * 6e6), devices).memory_s[0]
     assert half == pytest.approx(0.85 * 6e6 * 0.5 * (1 / 900e9 + 1 / (80 * 1.4e9 * 11.7)))
     assert sustained_bounds(rows(), devices).memory_s[0] == pytest.approx(2.0, rel=1e-4)
+
+
+def test_products_are_computed_in_whole_tiles_with_more_steps() -> None:
+    # 96 x 64 outputs take two tiles of 64 x 64; 32 steps more than k = 32 double the work.
+    product = rows(batch=1.0, m=96.0, n=64.0, k=32.0, bytes=0.0)
+    found = sustained_bounds(product, {"a": device("a")}).compute_s[0]
+    assert found == pytest.approx(2.0 * (128 / 96) * 2)

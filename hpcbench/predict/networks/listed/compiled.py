@@ -38,7 +38,7 @@ def chains(lists: pd.DataFrame) -> pd.Series:
     fusible = lists["kind"].isin(_FUSED)
     size = lists["rows"] * lists["columns"]
     key = pd.DataFrame({"list": lists["list_id"], "phase": lists["phase"], "size": size, "calls": lists["calls"]})
-    same = (key == key.shift()).all(axis=1) & fusible & fusible.shift(fill_value=False)
+    same = (key == key.shift()).all(axis=1) & fusible
     number = (~same).cumsum()
     chained = fusible & (number.map(number.value_counts()) > 1)
     return ("chain " + number.astype(str)).where(chained, "")

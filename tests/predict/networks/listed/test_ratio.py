@@ -29,6 +29,12 @@ def test_one_odd_device_does_not_move_the_others() -> None:
     assert found.effects["device f"] > 0.4
 
 
+def test_one_odd_row_of_a_device_does_not_move_its_effect() -> None:
+    odd = np.array([0.0, 0.0, 0.0, 0.0, 0.7])
+    found = fitted(_rows(*"aaaaa"), odd)
+    assert found.log_ratio(_rows("a"))[0] < 0.07  # the mean is 0.14
+
+
 def test_a_device_that_the_fit_did_not_see_has_no_effect_of_its_own() -> None:
     ratio = Ratio({"part forward": 0.05, "device a": 0.2})
     assert ratio.log_ratio(_rows("a", "new")) == pytest.approx([0.25, 0.05])
