@@ -40,6 +40,7 @@ GROUPS = {
         "history": "Show the results of an experiment over time, and detect changes.",
     },
     "predict": {
+        "predict": "Predict time, power and energy on devices, and choose one.",
         "predictor": "Fit and evaluate models of time, power and energy.",
     },
     "setup": {

@@ -11,15 +11,14 @@ import click
 
 from hpcbench.commands.options.completion import complete_sweep
 from hpcbench.commands.options.outputs import json_option
+from hpcbench.commands.predict.model_file import DEFAULT_FILE, text_of
 from hpcbench.commands.shared.context import not_empty, workspace_of
 from hpcbench.commands.shared.predictor_data import data_to_predict, training_data
 from hpcbench.commands.shared.progress_bar import shown_after_a_while
-from hpcbench.errors import UserError
 from hpcbench.report.export.atomic_files import check_target, write_text
 from hpcbench.util.console import err, out, print_warnings
 from hpcbench.util.exit_status import SUCCESS, examples
 
-DEFAULT_FILE = "fleet.json"
 EPILOG = """\b
 Examples:
   hpcbench predictor fit data/ -o fleet.json
@@ -145,7 +144,7 @@ def show_command(context: click.Context, file: str | None, data: str | None, as_
     from hpcbench.report.predictor.basis_text import print_basis
 
     path = Path(file) if file else workspace_of(context).root / DEFAULT_FILE
-    fleet = from_text(_content(path), str(path))
+    fleet = from_text(text_of(path), str(path))
     if data:
         check_data(fleet, basis_of(training_data(context, [data])).data_hash, str(path))
     if as_json:
@@ -163,13 +162,3 @@ def _let_idle_threads_sleep() -> None:
     OpenMP reads the variable when LightGBM is imported.
     """
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-
-
-def _content(path: Path) -> str:
-    if not path.is_file():
-        raise UserError("model file not found", where=str(path), hint="make one: hpcbench predictor fit")
-    try:
-        return path.read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        what = "not a model file of hpcbench predictor fit"
-        raise UserError(what, where=str(path), hint="make one: hpcbench predictor fit") from error

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import altair as alt
 import pandas as pd
 
 from hpcbench.analysis.cases.pareto import front
 from hpcbench.predict.results.choices import by_case
-from hpcbench.predict.results.predictions import Predictions
 from hpcbench.predict.results.table import ENERGY, TIME
 from hpcbench.report.charts import theme
 from hpcbench.report.charts.components import Figure, colour, measure, numbered, shape, sized, with_limits
@@ -18,6 +17,9 @@ from hpcbench.report.charts.theme import PlotSize
 from hpcbench.report.text.numbers import formatter
 from hpcbench.report.text.predictions.columns import device_in_state
 from hpcbench.report.text.predictions.quantities import quantity
+
+if TYPE_CHECKING:
+    from hpcbench.predict.results.predictions import Predictions
 
 MOST_FIGURES = 6
 
@@ -32,7 +34,8 @@ def figures_of_predictions(predictions: Predictions) -> list[Figure]:
 def _figure(number: int, rows: pd.DataFrame, predictions: Predictions) -> Figure:
     case = rows["label"].iloc[0]
     title = f"Energy over time of {predictions.experiment}{f', {case}' if case else ''}"
-    caption = "Predicted time and energy of a step; bars: 90 % prediction intervals; dashed line: Pareto front."
+    of_bars = "bars: 90 % prediction intervals of default states"
+    caption = f"Predicted time and energy of a step; {of_bars}; dashed line: Pareto front."
     on_front = rows[front(rows[[TIME, ENERGY]].to_numpy(dtype="float64"))].sort_values(TIME)
     members = ", ".join(device_in_state(row) for _, row in on_front.iterrows())
     description = f"{caption} On the front, fastest first: {members}."
@@ -57,7 +60,7 @@ def draw(rows: pd.DataFrame, predictions: Predictions, place: PlotSize) -> Any:
     x = alt.X("x:Q", title=across.title, scale=x_scale)
     y = alt.Y("value:Q", title=up.title, scale=y_scale)
     base = alt.Chart(frame).encode(color=colour("device", frame["colour"]))
-    rules = base.mark_rule(opacity=0.4, clip=True)
+    rules = base.transform_filter("datum.state === ''").mark_rule(opacity=0.4, clip=True)
     upright = rules.encode(x, alt.Y("low:Q", title=up.title, scale=y_scale), alt.Y2("high:Q"))
     level = rules.encode(alt.X("x_low:Q", title=across.title, scale=x_scale), alt.X2("x_high:Q"), y)
     tooltip = [

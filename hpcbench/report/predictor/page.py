@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 import pandas as pd
 
 from hpcbench.predict.results.choices import by_case
-from hpcbench.predict.results.predictions import Predictions
 from hpcbench.predict.results.table import MEMORY, QUANTITIES, TIME, limits_of
 from hpcbench.report.charts import components
 from hpcbench.report.html import page_model
@@ -17,6 +17,9 @@ from hpcbench.report.text.predictions.columns import columns
 from hpcbench.report.text.predictions.quantities import quantity
 from hpcbench.report.text.predictions.summary import Wanted, bases, limiting, recommendations, refusals
 from hpcbench.util.text import plural
+
+if TYPE_CHECKING:
+    from hpcbench.predict.results.predictions import Predictions
 
 MOST_CASES = 20  # with headlines and a table of their own
 MOST_ROWS = 5000

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
 from hpcbench.predict.choice.recommendation import Recommendation
 from hpcbench.predict.results.choices import best_device, best_states, by_case, within
-from hpcbench.predict.results.predictions import Predictions
 from hpcbench.predict.results.table import ENERGY
 from hpcbench.predict.tables.prediction import LEVEL
 from hpcbench.report.export.json_text import json_text
 from hpcbench.report.text.predictions.summary import Wanted, recommendations
+
+if TYPE_CHECKING:
+    from hpcbench.predict.results.predictions import Predictions
 
 
 def predictions_json(predictions: Predictions, wanted: Wanted) -> str:

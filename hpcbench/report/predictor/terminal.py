@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pandas as pd
 from rich.console import Console
 from rich.text import Text
 
 from hpcbench.predict.results.choices import by_case
-from hpcbench.predict.results.predictions import Predictions
 from hpcbench.report.text.predictions.columns import columns
 from hpcbench.report.text.predictions.summary import Wanted, bases, limiting, recommendations, refusals
 from hpcbench.report.text.text_columns import as_table, fitting
 from hpcbench.util.text import plural
+
+if TYPE_CHECKING:
+    from hpcbench.predict.results.predictions import Predictions
 
 MOST_CASES = 10
 

@@ -113,7 +113,7 @@ def test_help_of_a_command_is_that_of_its_option(invoke: CommandLine) -> None:
     assert "did you mean 'rm'?" in invoke("help", "delete", expect=2).stderr
     assert "hpcbench sweep has no command 'x'" in invoke("help", "sweep", "x", expect=2).stderr
     titles = [line for line in invoke("--help").stdout.splitlines() if line.endswith(":") and not line.startswith(" ")]
-    assert titles == ["Options:", "Run:", "Inspect:", "Analyse:", "Set up and manage:"]
+    assert titles == ["Options:", "Run:", "Inspect:", "Analyse:", "Predict:", "Set up and manage:"]
 
 
 def test_help_says_when_to_sweep_and_when_to_tune(invoke: CommandLine) -> None:

@@ -46,3 +46,8 @@ def test_each_case_has_a_figure_whose_description_names_the_front() -> None:
     found = figures_of_predictions(made_predictions())
     assert [each.id for each in found] == ["predictions-two-batches-1", "predictions-two-batches-2"]
     assert "fastest first: h100-sxm, l40s, l40s at 960 MHz" in found[0].description
+
+
+def test_intervals_are_drawn_for_default_states_only() -> None:
+    rules = [each for each in specification()["layer"] if each["mark"]["type"] == "rule"]
+    assert [each["transform"] for each in rules] == [[{"filter": "datum.state === ''"}]] * 2

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from hpcbench.predict.results.predictions import Predictions
 from hpcbench.predict.results.table import EMISSIONS, ENERGY, MEMORY, POWER, PRICE, THROUGHPUT, TIME
 from hpcbench.report.text.numbers import between, column_format
 from hpcbench.report.text.predictions.quantities import known_quantities
 from hpcbench.report.text.text_columns import NEVER, Column
+
+if TYPE_CHECKING:
+    from hpcbench.predict.results.predictions import Predictions
 
 INTERVAL = "90 % PI"
 # Columns that a narrow terminal drops, the highest first.

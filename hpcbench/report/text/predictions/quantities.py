@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from hpcbench.analysis.cases.quantities import Quantity
-from hpcbench.predict.results.predictions import Predictions
 from hpcbench.predict.results.table import (
     EMISSIONS,
     ENERGY,
@@ -17,6 +17,9 @@ from hpcbench.predict.results.table import (
     TIME,
     limits_of,
 )
+
+if TYPE_CHECKING:
+    from hpcbench.predict.results.predictions import Predictions
 
 _TITLES = {
     TIME: ("time", "s"),

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import pandas as pd
 
 from hpcbench.predict.results.choices import best_device, best_states, within
-from hpcbench.predict.results.predictions import Predictions
 from hpcbench.predict.results.table import ENERGY, TIME
 from hpcbench.report.text.predictions import sentences
 from hpcbench.report.text.predictions.columns import device_in_state
+
+if TYPE_CHECKING:
+    from hpcbench.predict.results.predictions import Predictions
+
+_OF_SITE = ("price:", "co2e:")  # quantities that depend on the site file
 
 
 @dataclass(frozen=True)
@@ -51,8 +56,13 @@ def bases(rows: pd.DataFrame) -> list[str]:
 
 
 def refusals(rows: pd.DataFrame) -> list[str]:
-    """Return why rows of a case have no time, and which other quantities they lack."""
+    """Return why rows of a case have no time, and which other quantities they lack, except price and emissions.
+
+    These depend on the site file alone.
+    """
     refused, partial = rows[rows["reason"] != ""], rows[rows["missing"] != ""]
     found = [(device_in_state(row), f"not predicted: {row['reason']}") for _, row in refused.iterrows()]
-    found += [(row["device"], row["missing"]) for _, row in partial.iterrows()]
+    for _, row in partial.iterrows():
+        lacking = [each for each in row["missing"].split("; ") if not each.startswith(_OF_SITE)]
+        found += [(row["device"], f"no {each}") for each in lacking]
     return sentences.grouped(found)

@@ -1,0 +1,200 @@
+"""hpcbench predict: time, power and energy of the cases of an experiment on devices where they have not run."""
+
+from __future__ import annotations
+
+import datetime
+from functools import partial
+from typing import TYPE_CHECKING
+
+import click
+
+from hpcbench.analysis.cases.quantities import items_of
+from hpcbench.collect.operator_lists.lists import operator_lists
+from hpcbench.commands.options.completion import complete_devices, complete_experiment
+from hpcbench.commands.options.duration_option import seconds
+from hpcbench.commands.options.extras import require_packages
+from hpcbench.commands.options.figure_options import figure_options, formats_of, write_figures
+from hpcbench.commands.options.outputs import file_option, json_option, output_option, requested, write_outputs
+from hpcbench.commands.predict.asked_devices import AskedDevices, asked_devices, numbers
+from hpcbench.commands.predict.model_file import DEFAULT_FILE
+from hpcbench.commands.predict.models import models_of
+from hpcbench.commands.shared.context import choose_site, file_in, not_empty, set_option, site_option, workspace_of
+from hpcbench.commands.shared.planning import planned
+from hpcbench.config.yaml_document import load_yaml
+from hpcbench.errors import UserError
+from hpcbench.plan.plan import Plan
+from hpcbench.predict.choice.cost import price_of
+from hpcbench.predict.results.listed_cases import listed_cases
+from hpcbench.predict.results.predictions import Predictions, Question, predict
+from hpcbench.predict.results.table import ENERGY, TIME
+from hpcbench.report.export.atomic_files import write_text
+from hpcbench.report.export.csv_parquet import write_csv
+from hpcbench.report.load.devices import known_devices
+from hpcbench.report.predictor.predictions_json import predictions_json
+from hpcbench.report.predictor.terminal import print_predictions
+from hpcbench.report.text.predictions.summary import Wanted
+from hpcbench.store.provenance.sweep_options import SweepOptions
+from hpcbench.store.workspace import Workspace
+from hpcbench.util.console import err, out
+from hpcbench.util.exit_status import FAILURE, SUCCESS, exit_statuses
+from hpcbench.util.text import plural
+
+if TYPE_CHECKING:
+    from hpcbench.predict.fleet import Fleet
+
+FORMATS = ("json", "csv", "html")
+EPILOG = """\b
+Examples:
+  hpcbench predict quickstart --device a100-pcie-40,h100-sxm
+  hpcbench predict my.yaml --device a100-sxm-80,l40s --least-energy
+  hpcbench predict my.yaml --device h100-sxm,l40s --within 500ms
+  hpcbench predict my.yaml --device a100-sxm-80 --clock 960,1410
+  hpcbench predict my.yaml --device h100-sxm --set 'matrix.batch_size=[1,8,64]' --csv predictions.csv
+  hpcbench predict my.yaml --device a100-sxm-80,h100-sxm --html predictions.html
+
+Nothing is measured, and no network is computed: PyTorch lists its operators. `hpcbench list devices` shows the devices.
+""" + exit_statuses("a case could not be predicted on a device")
+
+
+@click.command("predict", epilog=EPILOG)
+@click.argument("experiment", shell_complete=complete_experiment)
+@click.option(
+    "--device",
+    "devices",
+    metavar="NAMES",
+    shell_complete=complete_devices,
+    help="Predict on these devices, separated by commas: names of `hpcbench list devices`, or measured nodes.",
+)
+@click.option("--fastest", is_flag=True, help="Recommend the fastest device.  [default: also that of least energy]")
+@click.option("--least-energy", is_flag=True, help="Recommend the device that needs least energy.")
+@click.option(
+    "--within",
+    metavar="TIME",
+    callback=seconds,
+    help="Recommend the device that needs least energy of those with a step time of at most TIME, e.g. 500ms.",
+)
+@click.option(
+    "--clock",
+    "clocks",
+    metavar="MHZ",
+    callback=numbers,
+    help="Predict also at these clocks, separated by commas.  [default: seek the clock of least energy]",
+)
+@click.option(
+    "--power-limit",
+    "limits",
+    metavar="W",
+    callback=numbers,
+    help="Predict also under these power limits, separated by commas.",
+)
+@click.option(
+    "--model",
+    metavar="FILE",
+    callback=not_empty,
+    help=f"Use the models of `hpcbench predictor fit` in FILE.  [default: {DEFAULT_FILE} of the workspace, otherwise "
+    "the data sheets]",
+)
+@site_option()
+@set_option()
+@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Predict only the first N cases.")
+@json_option()
+@file_option("csv", "CSV, one row per case, device and state,")
+@file_option("html", "a self-contained page with recommendations, figures and tables")
+@output_option(*FORMATS)
+@figure_options
+@click.pass_context
+def predict_command(
+    context: click.Context,
+    experiment: str,
+    devices: str | None,
+    fastest: bool,
+    least_energy: bool,
+    within: float | None,
+    clocks: tuple[float, ...],
+    limits: tuple[float, ...],
+    model: str | None,
+    site: str | None,
+    settings: tuple[str, ...],
+    limit: int | None,
+    as_json: bool,
+    csv_file: str | None,
+    html_file: str | None,
+    outputs: tuple[tuple[str, str], ...],
+    figures: str | None,
+    formats: str,
+    theme: str,
+) -> int:
+    """Predict time, power and energy of the cases of EXPERIMENT on devices, without running them.
+
+    Each value has a 90 % prediction interval. A recommendation is made only if the interval of the ratio of two devices
+    allows it.
+    """
+    wanted = _wanted(fastest, least_energy, within)
+    asked = requested({"json": as_json}, {"csv": csv_file, "html": html_file}, outputs, figures)
+    wanted_formats = formats_of(context, figures, formats)
+    require_packages(asked, figures)
+    workspace = workspace_of(context)
+    known = known_devices(workspace)
+    chosen = asked_devices(devices, known, clocks, limits, search_clocks=ENERGY in wanted.quantities)
+    fleet, basis = models_of(workspace, model)
+    source = load_yaml(file_in(workspace, "experiments", experiment))
+    of_site = partial(choose_site, workspace, site, True)
+    plan, _ = planned(source, SweepOptions(settings, limit, True), of_site, workspace.input_file)
+    made = _predicted(plan, workspace, chosen, fleet, basis)
+    if not any(output.is_stdout for output in asked):
+        print_predictions(made, wanted, chosen.shown, out)
+    if figures:
+        from hpcbench.report.predictor.chart import figures_of_predictions
+
+        write_figures(figures_of_predictions(made), figures, wanted_formats, theme, "no time and energy is predicted")
+    writers = {
+        "json": lambda file: write_text(predictions_json(made, wanted), file),
+        "csv": lambda file: write_csv(made.results, file),
+        "html": lambda file: _write_page(made, wanted, file),
+    }
+    write_outputs(asked, writers, dict.fromkeys(writers, plural(len(made.results), "prediction")))
+    return FAILURE if len(made.refused) else SUCCESS
+
+
+def _wanted(fastest: bool, least_energy: bool, within: float | None) -> Wanted:
+    """Return what to recommend. Raise UserError for options that exclude each other."""
+    given = [name for name, is_given in _given(fastest, least_energy, within).items() if is_given]
+    if len(given) > 1:
+        raise UserError(f"{given[0]} cannot be used with {given[1]}", hint="use one of them")
+    if fastest:
+        return Wanted((TIME,))
+    return Wanted((ENERGY,) if least_energy else (TIME, ENERGY), within)
+
+
+def _given(fastest: bool, least_energy: bool, within: float | None) -> dict[str, bool]:
+    return {"--fastest": fastest, "--least-energy": least_energy, "--within": within is not None}
+
+
+def _predicted(plan: Plan, workspace: Workspace, chosen: AskedDevices, fleet: Fleet, basis: str) -> Predictions:
+    """Return the predictions of the cases of a plan. Raise UserError if no case is a network."""
+    from hpcbench.predict.results.fleet_models import FleetModels, measured_devices
+
+    listed = operator_lists(plan.cases, plan.site, workspace, _announce)
+    found = listed_cases(plan.cases, listed)
+    if (found.cases["refused"] != "").all():
+        reason = found.cases["refused"].iloc[0]
+        raise UserError("no case of the experiment can be predicted", hint=f"the first case: {reason}")
+    cores = plan.cases[0].parameters.cpus_per_task
+    prices = {name: price_of(device, 1, cores, plan.site.cost) for name, device in chosen.devices.items()}
+    question = Question(found.cases, found.lists, chosen.states, chosen.devices, prices, plan.site.carbon, found.memory)
+    results, shares = predict(question, FleetModels(fleet), measured_devices(fleet, chosen.devices))
+    item = items_of(*(case.parameters.model for case in plan.cases)).removesuffix("s")
+    return Predictions(plan.experiment.name, results, shares, basis, item, plan.site.cost.currency)
+
+
+def _announce(environment: str, count: int) -> None:
+    err.print(f"listing the operators of {plural(count, 'network')} in the environment {environment}")
+
+
+def _write_page(made: Predictions, wanted: Wanted, file: str) -> None:
+    from hpcbench.report.html.render import render
+    from hpcbench.report.predictor.chart import figures_of_predictions
+    from hpcbench.report.predictor.page import page_of_predictions
+
+    now = datetime.datetime.now().astimezone()
+    write_text(render(page_of_predictions(made, wanted, figures_of_predictions(made), now)), file)

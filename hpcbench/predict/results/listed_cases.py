@@ -1,0 +1,101 @@
+"""The cases of a plan and their operators, in the form of the predictor's tables."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+from hpcbench.analysis.cases.labels import label, telling_apart
+from hpcbench.config.names import USER_PARAMETER
+from hpcbench.core.profiling.operator_list import OperatorList
+from hpcbench.models import catalog
+from hpcbench.plan.case import Case
+from hpcbench.predict.aten.convert import ORIGIN, converted
+from hpcbench.predict.results.memory import MemoryRange, memory_of
+from hpcbench.predict.tables import lists as list_table
+from hpcbench.predict.tables import networks as network_table
+
+_NOT_LISTED = "its operators were not listed"
+_DEFAULT_DTYPE = "float32"
+
+
+class ListedCases(NamedTuple):
+    """Cases as a table for `cases.asked`, their operators as a table of lists, and the memory of their steps."""
+
+    cases: pd.DataFrame
+    lists: pd.DataFrame
+    memory: Mapping[str, MemoryRange]
+
+
+def listed_cases(cases: Sequence[Case], listed: Mapping[str, OperatorList]) -> ListedCases:
+    """Return the cases of a plan with the operators of their steps; a case without operators has the reason."""
+    labels = _labels(cases)
+    rows, operators, memory = [], [], {}
+    for case in cases:
+        found = listed.get(case.id, OperatorList(case.id, reason=_NOT_LISTED))
+        frame = pd.DataFrame([asdict(each) for each in found.operators])
+        rows.append(_row(case, labels[case.id], found.reason))
+        if found.reason or frame.empty:
+            continue
+        operators.append(_list_of(case.id, frame))
+        optimizer = str(case.parameters.optimizer.content().get("name", "momentum"))
+        size = memory_of(frame, found.parameter_count, case.parameters.task == network_table.TRAINING, optimizer)
+        if size is not None:
+            memory[case.id] = size
+    empty = pd.DataFrame(columns=list(list_table.COLUMNS))
+    return ListedCases(pd.DataFrame(rows), pd.concat(operators, ignore_index=True) if operators else empty, memory)
+
+
+def _row(case: Case, shown: str, reason: str) -> dict[str, Any]:
+    """Return the row of a case: its columns of the table of networks, and those of `cases.CASE`."""
+    own = case.parameters
+    training = own.task == network_table.TRAINING
+    return {
+        "case": case.id,
+        "label": shown,
+        "items_per_step": own.batch_size * _items_per_input(own.model, own.model_options or {}),
+        "refused": reason,
+        "network": own.model or "",
+        "phase": own.task,
+        "dtype": own.dtype or _DEFAULT_DTYPE,
+        "execution": own.execution or network_table.EAGER,
+        "optimizer": own.optimizer.content().get("name", "momentum") if training else "",
+        "batch_size": own.batch_size,
+        "list_id": case.id,
+    }
+
+
+def _items_per_input(model: str | None, options: Mapping[str, Any]) -> int:
+    """Return the items of one input: tokens of a shipped model that predicts them, otherwise 1."""
+    if model not in catalog.MODELS:
+        return 1
+    return catalog.MODELS[model].items_per_input(catalog.resolved_options(model, dict(options)))
+
+
+def _list_of(case: str, operators: pd.DataFrame) -> pd.DataFrame:
+    works = converted(operators)
+    calls = operators["calls"].to_numpy(dtype="float64")[works[ORIGIN].to_numpy()]
+    return works.assign(list_id=case, fused_node="", calls=calls)[list(list_table.COLUMNS)]
+
+
+def _labels(cases: Iterable[Case]) -> dict[str, str]:
+    """Return for each case the parameters that distinguish it; empty for a single case."""
+    rows = [
+        {
+            "case": case.id,
+            **{name: _text(value) for name, value in case.parameters.planned().items()},
+            **{USER_PARAMETER + name: _text(value) for name, value in case.user_parameters.items()},
+        }
+        for case in cases
+    ]
+    table = pd.DataFrame(rows)
+    shown = telling_apart(table, [name for name in table.columns if name != "case"])
+    return {row["case"]: label(row, shown) if shown else "" for _, row in table.iterrows()}
+
+
+def _text(value: Any) -> Any:
+    return json.dumps(value, sort_keys=True) if isinstance(value, dict | list) else value

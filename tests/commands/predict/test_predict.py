@@ -1,0 +1,140 @@
+"""`hpcbench predict` as it is called; the Python of the framework, which lists the operators, is a stand-in."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+
+from hpcbench.collect.operator_lists import lists
+from hpcbench.core.profiling.operator_list import ListedOperator, OperatorList
+from hpcbench.core.run_spec import PlannedRun
+from tests.commands.predict.test_predictor import DEVICES, operators, write
+from tests.conftest import CommandLine
+from tests.predict.aten.calls import tensor
+
+GPUS = "a100-pcie-40,h100-sxm"
+
+
+def product(size: int, name: str = "aten.mm.default") -> ListedOperator:
+    """A product of square matrices."""
+    arguments = json.dumps({"self": tensor(size, size), "mat2": tensor(size, size)})
+    moved = 12 * size * size
+    return ListedOperator("gemm", name, "forward", arguments, 1, moved, 0, moved // 3, False, "float32", 2 * size**3)
+
+
+def listing(planned: Sequence[PlannedRun]) -> list[OperatorList]:
+    """Products as large as 1024 per item of the batch; a batch of 13 has an unknown operator, one of 14 a reason."""
+    found = []
+    for each in planned:
+        size = each.parameters["batch_size"]
+        name = "mine.secret.default" if size == 13 else "aten.mm.default"
+        operators = () if size == 14 else (product(1024 * size, name),)
+        found.append(OperatorList(each.case_id, "it is odd" if size == 14 else "", operators, "2.13", 1000))
+    return found
+
+
+@pytest.fixture
+def predict(invoke: CommandLine, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
+    """Run `hpcbench predict` on an experiment with two batches."""
+    monkeypatch.setattr(lists, "run_node", lambda resolved, planned, workspace, digest: listing(planned))
+    site = invoke.site(cost={"currency": "EUR", "core_hour": 0.01, "gpu_hour": 2.0})
+
+    def run(*arguments: str, expect: int = 0, batches: Sequence[int] = (4, 8)) -> Any:
+        experiment = invoke.experiment(matrix={"batch_size": list(batches)})
+        return invoke("predict", experiment, "--site", site, *arguments, expect=expect)
+
+    return run
+
+
+def test_each_case_has_a_table_and_recommendations(predict: Callable[..., Any]) -> None:
+    text = predict("--device", GPUS).stdout
+    assert text.index("batch_size=4\n") < text.index("batch_size=8\n")
+    for words in ("time (ms)", "90 % PI", "energy (J)", "h100-sxm", "compute", "price per million samples (EUR)"):
+        assert words in text
+    assert "time by kind: a100-pcie-40, h100-sxm: gemm 100 %" in text
+    assert "roofline of the data sheet; no measurements" in text
+    assert "Models without measurements, from data sheets alone; to fit them: hpcbench predictor fit" in text
+
+
+def test_a_recommendation_can_be_of_time_or_energy_or_within_a_limit(predict: Callable[..., Any]) -> None:
+    fastest = predict("--device", GPUS, "--fastest").stdout
+    assert "fast" in fastest
+    assert "least energy" not in fastest
+    assert "energy" in predict("--device", GPUS, "--least-energy").stdout
+    assert "Not within 1 us: a100-pcie-40" in predict("--device", GPUS, "--within", "1us").stdout
+    assert "Within 999 s: a100-pcie-40" in predict("--device", GPUS, "--within", "999s").stdout
+
+
+def test_json_and_csv_have_a_row_for_each_case_device_and_state(predict: Callable[..., Any]) -> None:
+    found = json.loads(predict("--device", GPUS, "--clock", "1000", "--json").stdout)
+    keys = [(row["label"], row["device"], row["state"]) for row in found["predictions"]]
+    assert keys == [
+        (f"batch_size={batch}", device, state)
+        for batch in (4, 8)
+        for device in GPUS.split(",")
+        for state in ("", "1000 MHz")
+    ]
+    rows = found["predictions"]
+    assert all(row["time_s_pi_low"] < row["time_s"] < row["time_s_pi_high"] for row in rows)
+    assert rows[0]["time_s"] < rows[1]["time_s"]
+    table = list(csv.DictReader(io.StringIO(predict("--device", GPUS, "--clock", "1000", "--csv", "-").stdout)))
+    assert [row["time_s"] for row in table] == [str(row["time_s"]) for row in rows]
+
+
+def test_a_case_that_cannot_be_predicted_has_its_reason(predict: Callable[..., Any]) -> None:
+    done = predict("--device", GPUS, batches=(4, 13, 14), expect=1)
+    assert "not predicted: it is odd" in done.stdout
+    assert "unknown kind" in done.stdout
+    assert "no case of the experiment can be predicted" in predict("--device", GPUS, batches=(14,), expect=2).stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message", "hint"),
+    [
+        ([], "--device: no device is given", "hpcbench list devices"),
+        (["--device", "a100-pcie-4"], "device 'a100-pcie-4' not found", "a100-pcie-40"),
+        (["--device", GPUS, "--clock", "9000"], "does not have a clock of 9000 MHz", "use one"),
+        (["--device", GPUS, "--power-limit", "5"], "does not have a power limit of 5 W", "use one"),
+        (["--device", GPUS, "--clock", "fast"], "'fast' is not a number", ""),
+        (["--device", GPUS, "--within", "500"], "'500' is not a time above 0 with a unit", "500ms"),
+        (["--device", GPUS, "--fastest", "--least-energy"], "--fastest cannot be used with --least-energy", "one"),
+        (["--device", GPUS, "--model", "none.json"], "model file not found", "hpcbench predictor fit"),
+    ],
+)
+def test_bad_input_has_an_error_with_a_hint(
+    predict: Callable[..., Any], arguments: list[str], message: str, hint: str
+) -> None:
+    error = " ".join(predict(*arguments, expect=2).stderr.split())
+    assert message in error
+    assert hint in error
+
+
+def test_a_damaged_model_file_is_refused(predict: Callable[..., Any], invoke: CommandLine) -> None:
+    (invoke.workspace / "fleet.json").write_text("{}")
+    assert "not a model file" in predict("--device", GPUS, expect=2).stderr
+
+
+def test_a_page_and_figures_are_written(predict: Callable[..., Any], invoke: CommandLine) -> None:
+    pytest.importorskip("vl_convert")
+    done = predict("--device", GPUS, "--html", "page.html", "--figures", "plots")
+    assert "wrote" in done.stderr
+    assert "trial: predictions" in (invoke.workspace / "page.html").read_text()
+    assert len(list((invoke.workspace / "plots").glob("*.svg"))) == 2
+
+
+def test_models_that_were_fitted_on_a_device_say_so(predict: Callable[..., Any], invoke: CommandLine) -> None:
+    rows = operators(("GPU A", "GPU B"), 1).assign(
+        device=lambda table: table["device"].replace("GPU A", "a100-pcie-40")
+    )
+    sheets = DEVICES.assign(device=DEVICES["device"].replace("GPU A", "a100-pcie-40"))
+    write(invoke.workspace / "data", operators_time=rows, devices=sheets)
+    invoke("predictor", "fit", "data")
+    text = predict("--device", GPUS).stdout
+    assert "based on: a100-pcie-40: 60 measurements of 2 devices; this device was measured" in text
+    assert "based on: h100-sxm: 60 measurements of 2 devices; this device was not measured" in text
+    assert "Models of fleet.json, fitted on 60 rows of 2 devices (data " in text
