@@ -15,6 +15,7 @@ from tests.predict.networks.listed.fleet_of_two import (
     Constant,
     device,
     gemm,
+    product_s,
     row_wise,
     some_operators,
 )
@@ -42,7 +43,7 @@ def test_too_few_rows_have_no_efficiency() -> None:
 def test_an_operator_takes_its_bound_over_the_efficiency_and_5_us() -> None:
     model = regular.fit(some_operators("first", 0.8), DEVICES, Constant())
     asked = table.complete(pd.DataFrame([gemm(4096, 4096, 4096)])).assign(device="first")
-    expected = 2 * 4096**3 / FLOPS_PER_S / 0.8 + 5e-6
+    expected = product_s(2 * 4096**3, 4096) / 0.8 + 5e-6
     assert np.exp(model.estimate(asked, DEVICES, True).log_value) == pytest.approx([expected], rel=0.02)
 
 
