@@ -19,7 +19,8 @@ from hpcbench.predict.networks.images.model import ImageNetworks
 from hpcbench.predict.networks.listed import listed_networks
 from hpcbench.predict.networks.listed.listed_networks import ListedNetworks
 from hpcbench.predict.power import model as power_model
-from hpcbench.predict.power.model import PowerModel
+from hpcbench.predict.power.image_networks import of_images
+from hpcbench.predict.power.model import GivenTime, PowerModel
 from hpcbench.predict.sets.data_set import DataSet
 from hpcbench.predict.tables import networks as network_table
 from hpcbench.predict.tables import prediction
@@ -113,12 +114,32 @@ class Fleet:
         if kind == LISTED:
             estimates = self.listed.estimate(rows, lists, devices)
             widths = {name: self.listed.half_width(name, rows, devices, each) for name, each in estimates.items()}
-            return {
+            times = {
                 name: prediction.table(each.log_value, widths[name], each.reason) for name, each in estimates.items()
             }
+            found = self.power.predict_networks(rows, lists, devices, given_time(times["time_s"]))
+            return {**_at_times(found, times["time_s"]), **times}
         if kind == IMAGE:
-            return {"time_s": self.images.predict(rows, devices)}
+            time = self.images.predict(rows, devices)
+            activity = of_images(rows, self.images.catalog, devices)
+            return _at_times(self.power.predict_activity(rows, activity, devices, given_time(time)), time)
         return self.power.predict_networks(rows, lists, devices)
+
+
+def given_time(time: pd.DataFrame) -> GivenTime:
+    """Return predicted times as those that the model of power takes."""
+    predicted, upper = (time[name].to_numpy(dtype="float64") for name in ("predicted", "upper"))
+    return GivenTime(predicted, np.log(upper / predicted))
+
+
+def _at_times(found: Mapping[str, pd.DataFrame], time: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """Return predictions of power and energy with times of another model, which count as those of the default state.
+
+    The model of power may slow a step down to keep the power of the board; measured times already have that.
+    """
+    energy, factor = found["energy_j"], time["predicted"] / found["time_s"]["predicted"]
+    scaled = {name: energy[name] * factor for name in ("predicted", "lower", "upper")}
+    return {**found, "time_s": time, "energy_j": energy.assign(**scaled)}
 
 
 def _with_reasons(

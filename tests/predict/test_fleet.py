@@ -93,3 +93,14 @@ def test_devices_of_the_fit_keep_the_descriptions_of_the_fit(fitted: Fleet) -> N
         "new": "new",
     }
     assert found["gpu-a"].units == 100
+
+
+@pytest.mark.parametrize("file", ["networks_time_torchvision", "networks_time_transformers"])
+def test_networks_without_measured_power_have_power_and_energy(fitted: Fleet, file: str) -> None:
+    data = rows_to_predict(raw_files.folder())
+    rows = data.networks[data.networks["file"].str.startswith(file)]
+    found = fitted.predict_networks(rows, data.lists, data.devices)
+    answered = found["energy_j"]["reason"] == ""
+    assert answered.any()
+    product = found["time_s"]["predicted"] * found["power_w"]["predicted"]
+    assert found["energy_j"]["predicted"][answered].to_numpy() == pytest.approx(product[answered].to_numpy())

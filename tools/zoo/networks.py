@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import torch
+from torch import library as torch_library
 
 # torchvision registers kernels for these when it is imported; next to a PyTorch without its C++ part they are declared.
-_OPERATORS = torch.library.Library("torchvision", "DEF")
+_OPERATORS = torch_library.Library("torchvision", "DEF")
 for _schema in (
     "nms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor",
     "qnms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor",

@@ -184,7 +184,8 @@ def _predicted(plan: Plan, workspace: Workspace, chosen: AskedDevices, fleet: Fl
     question = Question(found.cases, found.lists, chosen.states, chosen.devices, prices, plan.site.carbon, found.memory)
     results, shares = predict(question, FleetModels(fleet), measured_devices(fleet, chosen.devices))
     item = items_of(*(case.parameters.model for case in plan.cases)).removesuffix("s")
-    return Predictions(plan.experiment.name, results, shares, basis, item, plan.site.cost.currency)
+    errors = {} if fleet.listed.ratio_errors is None else {TIME: fleet.listed.ratio_errors}
+    return Predictions(plan.experiment.name, results, shares, basis, item, plan.site.cost.currency, errors)
 
 
 def _announce(environment: str, count: int) -> None:

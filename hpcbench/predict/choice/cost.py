@@ -46,11 +46,6 @@ def emissions_of(energy_j: pd.DataFrame, carbon: Carbon) -> pd.DataFrame:
     return _times(energy_j, None if factor is None else factor / J_PER_KWH, f"the site file does not set {missing}")
 
 
-def per_million_items(predictions: pd.DataFrame, items_per_step: float) -> pd.DataFrame:
-    """Return predictions for a step of `items_per_step` items as predictions for a million items."""
-    return _times(predictions, 1e6 / items_per_step, "")
-
-
 def _times(predictions: pd.DataFrame, factor: float | None, reason: str) -> pd.DataFrame:
     """Return predictions times a positive factor; without one, rows that have no reason of their own get `reason`."""
     found = predictions.copy()

@@ -10,6 +10,7 @@ import math
 from dataclasses import dataclass
 from itertools import combinations
 
+import numpy as np
 import pandas as pd
 
 from hpcbench.analysis.stats.distributions import student_quantile
@@ -36,11 +37,14 @@ class Candidate:
 
 @dataclass(frozen=True)
 class RatioErrors:
-    """How far predicted ratios of two devices were off: half of their interval, from so many devices and pairs."""
+    """How far predicted ratios of two devices were off, from so many devices and pairs.
+
+    `factor` is half the width of their interval, relative to that of independent errors of both predictions.
+    """
 
     devices: int
     pairs: int
-    half_width: float
+    factor: float
 
 
 @dataclass(frozen=True)
@@ -60,28 +64,37 @@ class Ratio:
 def ratio_errors(errors: pd.DataFrame, level: float = LEVEL) -> RatioErrors | None:
     """Return the errors of ratios from the errors of predictions for devices that were left out of the fit.
 
-    `errors` has the columns `error` (logarithm of measured over predicted), `cluster` (the device) and `item` (what
-    ran: a network, or an operator). The error of a ratio is the difference of the errors of two devices for the same
-    item. Each pair of devices counts with the root mean square of its differences, which are assumed to be normal.
-    The degrees of freedom are those of the devices, because pairs share them. Return None without a pair.
+    `errors` has the columns `error` (logarithm of measured over predicted), `half_width` (of its interval), `cluster`
+    (the device) and `item` (what ran: a network, or an operator). The error of a ratio is the difference of the errors
+    of two devices for the same item, relative to half the interval of independent errors. Each pair of devices counts
+    with the root mean square of its differences, which are assumed to be normal. The degrees of freedom are those of
+    the devices, because pairs share them. Return None without a pair.
     """
-    by_item = errors.pivot_table(index="item", columns="cluster", values="error", aggfunc="median", observed=True)
-    differences = (by_item[one] - by_item[other] for one, other in combinations(by_item.columns, 2))
-    squares = [float((each**2).mean()) for each in differences if each.notna().any()]
+    table = errors.pivot_table(index="item", columns="cluster", values=["error", "half_width"], observed=True)
+    devices = list(errors["cluster"].unique())
+    squares = [
+        float((difference**2).mean())
+        for one, other in combinations(devices, 2)
+        for difference in [_relative_difference(table, one, other)]
+        if difference.notna().any()
+    ]
     if not squares:
         return None
-    devices = len(by_item.columns)
     scale = math.sqrt(sum(squares) / len(squares))
-    return RatioErrors(devices, len(squares), scale * student_quantile(devices - 1, (1 + level) / 2))
+    return RatioErrors(len(devices), len(squares), scale * student_quantile(len(devices) - 1, (1 + level) / 2))
+
+
+def _relative_difference(table: pd.DataFrame, one: str, other: str) -> pd.Series:
+    """Return the difference of two devices' errors over half the interval of independent errors, by item."""
+    widths = np.hypot(table[("half_width", one)], table[("half_width", other)])
+    return (table[("error", one)] - table[("error", other)]) / widths
 
 
 def ratio(one: Candidate, other: Candidate, errors: RatioErrors | None) -> Ratio:
     """Return the value of `one` over that of `other`.
 
-    The interval is that of independent errors, or of `errors` if it is narrower: they are of devices that a fit did not
-    see, and predictions for others can only be more certain.
+    The interval is that of independent errors, times the factor of `errors` if they are known. The factor is at most 1.
     """
-    independent = math.hypot(one.half_width, other.half_width)
-    half_width = min(independent, errors.half_width) if errors else independent
+    half_width = math.hypot(one.half_width, other.half_width) * min(1.0, errors.factor if errors else 1.0)
     middle = one.log_value - other.log_value
     return Ratio(math.exp(middle), math.exp(middle - half_width), math.exp(middle + half_width))

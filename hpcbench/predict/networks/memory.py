@@ -1,14 +1,11 @@
-"""The memory that a network needs on a device, from its number of parameters and the list of its operators.
+"""The bytes that the forward pass of a network saves for the backward pass, from the list of its operators.
 
-Weights, gradients and the state of the optimizer follow from the number of parameters [1]. In training, the backward
-pass needs tensors that the forward pass saves: the inputs of products, convolutions and normalizations, and the
-operands of pointwise operators with a gradient that depends on them [2]. The output of a softmax or of a ReLU is the
-input of a later operator, and is counted there. In inference, the tensors of one operator are in memory at a time.
-The memory of the framework itself and the fragmentation of its allocator are not included. Saved tensors are within
-7 % of those of torch.autograd for resnet50, vgg16, mobilenet_v2, vit_b_16, an encoder and an MLP.
+They are the inputs of products, convolutions and normalizations, and the operands of pointwise operators with a
+gradient that depends on them [1]. The output of a softmax or of a ReLU is the input of a later operator, and is
+counted there. They are within 7 % of those of torch.autograd for resnet50, vgg16, mobilenet_v2, vit_b_16, an encoder
+and an MLP.
 
-[1] S. Rajbhandari et al., "ZeRO: memory optimizations toward training trillion parameter models", SC 2020, section 3.
-[2] V. Korthikanti et al., "Reducing activation recomputation in large transformer models", MLSys 2023, section 4.
+[1] V. Korthikanti et al., "Reducing activation recomputation in large transformer models", MLSys 2023, section 4.
 """
 
 from __future__ import annotations
@@ -18,16 +15,10 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
-from hpcbench.predict.networks.listed.kernels import kernels
-from hpcbench.predict.tables import networks as table
 from hpcbench.predict.tables import operators
 from hpcbench.predict.tables.prediction import Floats
 
-COLUMNS = ("weight_bytes", "gradient_bytes", "optimizer_bytes", "activation_bytes", "memory_bytes")
 _ELEMENT = {"float64": 8, "float32": 4, "tf32": 4, "float16": 2, "bfloat16": 2, "float8": 1, "int8": 1}
-# Numbers that an optimizer keeps for each parameter, in the data type of the parameter.
-_STATES = {"adam": 2, "adamw": 2, "radam": 2, "nadam": 2, "adamax": 2, "lamb": 2, "rmsprop": 1, "adagrad": 1}
-_MOMENTUM = "momentum"
 _CONVOLUTIONS = (operators.CONV,)
 _SAVE_OPERANDS = ("mul", "div", "pow")
 _SAVE_INPUT = (
@@ -37,39 +28,6 @@ _SAVE_INPUT = (
 _SAVE_ONE = (operators.LAYER_NORM, operators.BATCH_NORM, operators.POOLING)
 _INDICES = 0.5  # of a maximum pooling: 8 bytes for one of four elements, relative to its input in float32
 _MASK_BYTES = 1  # of one element of a dropout's mask
-
-
-def memory(networks: pd.DataFrame, lists: pd.DataFrame) -> pd.DataFrame:
-    """Return the memory of each network in bytes: one row per row of `networks`, with `COLUMNS`.
-
-    Values are NaN for networks whose number of parameters, data type or list is unknown.
-    """
-    element = networks["dtype"].map(_ELEMENT).to_numpy(dtype="float64", na_value=np.nan)
-    training = (networks["phase"] == table.TRAINING).to_numpy()
-    weights = networks["mparams"].to_numpy(dtype="float64") * 1e6 * element
-    states = np.array([_states(name) for name in networks["optimizer"]], dtype="float64")
-    by_list = _activations(lists)
-    activations = (
-        networks["list_id"]
-        .map(by_list["saved"] + by_list["largest"])
-        .where(training, networks["list_id"].map(by_list["largest"]))
-    )
-    parts = [weights, np.where(training, weights, 0.0), np.where(training, states * weights, 0.0), activations]
-    found = pd.DataFrame(dict(zip(COLUMNS, parts, strict=False)), index=networks.index)
-    return found.assign(memory_bytes=found.sum(axis=1, skipna=False))
-
-
-def _states(optimizer: str) -> int:
-    name = optimizer.lower()
-    return next((count for known, count in _STATES.items() if name == known), int(_MOMENTUM in name))
-
-
-def _activations(lists: pd.DataFrame) -> pd.DataFrame:
-    """Return the bytes that the forward pass of each list saves, and the tensors of its largest operator."""
-    launched = kernels(lists)
-    forward = launched[launched["phase"].isin(["", "forward"])]
-    found = forward.assign(saved=saved_bytes(forward) * forward["calls"], largest=_activation_bytes(forward))
-    return found.groupby("list_id").agg(saved=("saved", "sum"), largest=("largest", "max"))
 
 
 def saved_bytes(forward: pd.DataFrame) -> Floats:

@@ -13,7 +13,7 @@ from hpcbench.predict.devices.device import Device
 from hpcbench.predict.power import fleet as fleets
 from hpcbench.predict.power import networks as of_networks
 from hpcbench.predict.power import operators as of_operators
-from hpcbench.predict.power.activity import COLUMNS, of_lists
+from hpcbench.predict.power.activity import of_lists
 from hpcbench.predict.power.fleet import Fleet
 from hpcbench.predict.power.jobs import model as of_jobs
 from hpcbench.predict.power.jobs.model import JobPower
@@ -182,11 +182,6 @@ def fit(
 def unfitted() -> PowerModel:
     """Return the model without any data: the priors of all coefficients, and wide intervals."""
     return PowerModel(Fleet({}), OperatorPower(Fleet({})), NetworkPower(Fleet({})), JobPower(), RequestPower())
-
-
-def no_activity(count: int) -> pd.DataFrame:
-    """Return activities of networks without a known list, which are refused."""
-    return pd.DataFrame(np.nan, index=range(count), columns=list(COLUMNS))
 
 
 def _without_each(steps: Mapping[str, Any], operators: Mapping[str, Any]) -> dict[str, Fleet]:

@@ -9,13 +9,11 @@ import numpy as np
 import pandas as pd
 
 from hpcbench.predict.devices.device import Device
-from hpcbench.predict.fleet import Fleet
-from hpcbench.predict.power.model import GivenTime
+from hpcbench.predict.fleet import Fleet, given_time
 from hpcbench.predict.results.table import ENERGY, POWER, TIME
 from hpcbench.predict.tables.prediction import Floats
 
 _STATE = ("clock_mhz", "power_limit_w")
-_VALUES = ("predicted", "lower", "upper", "reason")
 
 
 @dataclass(frozen=True)
@@ -33,17 +31,13 @@ class FleetModels:
     ) -> dict[str, pd.DataFrame]:
         """Return predictions of time, power and energy of a step, with the columns of `prediction.COLUMNS`."""
         rows, known = self._as_fitted(networks, devices)
-        usual = self.fleet.predict_networks(_in_default_state(rows), lists, known)[TIME]
-        given = GivenTime(usual["predicted"].to_numpy(dtype="float64"), _half_width(usual))
-        state = self.fleet.power.predict_networks(rows, lists, known, given)
+        usual = self.fleet.predict_networks(_in_default_state(rows), lists, known)
+        state = self.fleet.power.predict_networks(rows, lists, known, given_time(usual[TIME]))
         is_default = rows[list(_STATE)].isna().all(axis=1)
-        refused = usual["reason"].where(usual["reason"] != "", state[POWER]["reason"])
-        time = usual[list(_VALUES)].where(is_default, state[TIME][list(_VALUES)])
-        return {
-            TIME: time.assign(**self._basis(len(rows))),
-            POWER: state[POWER].assign(reason=refused),
-            ENERGY: state[ENERGY].assign(reason=refused),
-        }
+        found = {name: usual[name].where(is_default, state[name]) for name in (TIME, POWER, ENERGY)}
+        reason = usual[TIME]["reason"]
+        refused = {name: each.assign(reason=reason.where(reason != "", each["reason"])) for name, each in found.items()}
+        return {**refused, TIME: refused[TIME].assign(**self._basis(len(rows)))}
 
     def shares(self, networks: pd.DataFrame, lists: pd.DataFrame, devices: Mapping[str, Device]) -> pd.DataFrame:
         """Return the share of the time in each kind of operator, one row per place in `networks`."""
@@ -80,10 +74,3 @@ def measured_devices(fleet: Fleet, devices: Mapping[str, Device]) -> frozenset[s
 
 def _in_default_state(rows: pd.DataFrame) -> pd.DataFrame:
     return rows.assign(**dict.fromkeys(_STATE, np.nan))
-
-
-def _half_width(table: pd.DataFrame) -> Floats:
-    """Return half the widths of intervals as differences of logarithms."""
-    with np.errstate(invalid="ignore", divide="ignore"):
-        found: Floats = np.log(table["upper"].to_numpy(dtype="float64") / table["predicted"].to_numpy(dtype="float64"))
-    return found

@@ -12,9 +12,11 @@ import pandas as pd
 from hpcbench.analysis.cases.labels import label, telling_apart
 from hpcbench.config.names import USER_PARAMETER
 from hpcbench.core.profiling.operator_list import OperatorList
+from hpcbench.core.profiling.operator_row import FORWARD
 from hpcbench.models import catalog
 from hpcbench.plan.case import Case
 from hpcbench.predict.aten.convert import ORIGIN, converted
+from hpcbench.predict.networks.memory import saved_bytes
 from hpcbench.predict.results.memory import MemoryRange, memory_of
 from hpcbench.predict.tables import lists as list_table
 from hpcbench.predict.tables import networks as network_table
@@ -41,9 +43,11 @@ def listed_cases(cases: Sequence[Case], listed: Mapping[str, OperatorList]) -> L
         rows.append(_row(case, labels[case.id], found.reason))
         if found.reason or frame.empty:
             continue
-        operators.append(_list_of(case.id, frame))
+        works = _list_of(case.id, frame)
+        operators.append(works)
         optimizer = str(case.parameters.optimizer.content().get("name", "momentum"))
-        size = memory_of(frame, found.parameter_count, case.parameters.task == network_table.TRAINING, optimizer)
+        training = case.parameters.task == network_table.TRAINING
+        size = memory_of(frame, found.parameter_count, training, optimizer, _saved_bytes(works))
         if size is not None:
             memory[case.id] = size
     empty = pd.DataFrame(columns=list(list_table.COLUMNS))
@@ -81,6 +85,11 @@ def _list_of(case: str, operators: pd.DataFrame) -> pd.DataFrame:
     works = converted(operators)
     calls = operators["calls"].to_numpy(dtype="float64")[works[ORIGIN].to_numpy()]
     return works.assign(list_id=case, fused_node="", calls=calls)[list(list_table.COLUMNS)]
+
+
+def _saved_bytes(works: pd.DataFrame) -> float:
+    forward = works[works["phase"] == FORWARD]
+    return float((saved_bytes(forward) * forward["calls"]).sum())
 
 
 def _labels(cases: Iterable[Case]) -> dict[str, str]:

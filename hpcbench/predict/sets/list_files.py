@@ -31,16 +31,6 @@ def lists(file: str, rows: pd.DataFrame) -> pd.DataFrame:
     return _lists(found)
 
 
-def neusight_lists(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the lists of `networks_operators.parquet`: shapes of NeuSight, in float32."""
-    return lists("networks_operators", rows)
-
-
-def kernel_lists(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the lists of `networks_operators_bf16.parquet`: kernels with their sizes as JSON, in bfloat16."""
-    return lists("networks_operators_bf16", rows)
-
-
 def _neusight_row(row: dict[Any, Any]) -> dict[str, Any]:
     fused = str(row["fused"]).lower() in ("true", "1", "1.0")
     return {

@@ -9,7 +9,7 @@ import pytest
 
 from hpcbench.config.pricing import Price
 from hpcbench.config.site import Carbon, Cost
-from hpcbench.predict.choice.cost import cost_of, emissions_of, per_million_items, price_of
+from hpcbench.predict.choice.cost import cost_of, emissions_of, price_of
 from hpcbench.predict.devices.device import CPU, Device
 
 DEVICE = Device("some-gpu", "NVIDIA", "Ada", 2023, 100, 2000, 50e12, 48e9, 800e9, 2**26, 300)
@@ -60,8 +60,3 @@ def test_emissions_are_energy_by_pue_and_carbon_intensity() -> None:
 )
 def test_emissions_without_factors_are_unknown(carbon: Carbon, reason: str) -> None:
     assert emissions_of(TWO, carbon)["reason"].tolist() == [reason, "why"]
-
-
-def test_a_million_items() -> None:
-    found = per_million_items(TWO, 32)
-    assert found.loc[0, "upper"] == pytest.approx(36 / 32 * 1e6)

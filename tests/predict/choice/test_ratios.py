@@ -10,9 +10,9 @@ import pytest
 from hpcbench.predict.choice.ratios import Candidate, RatioErrors, ratio, ratio_errors
 
 
-def _errors(values: dict[str, dict[str, float]]) -> pd.DataFrame:
-    rows = [(device, item, error) for device, items in values.items() for item, error in items.items()]
-    return pd.DataFrame(rows, columns=["cluster", "item", "error"])
+def _errors(values: dict[str, dict[str, float]], half_width: float = 0.5) -> pd.DataFrame:
+    rows = [(device, item, error, half_width) for device, items in values.items() for item, error in items.items()]
+    return pd.DataFrame(rows, columns=["cluster", "item", "error", "half_width"])
 
 
 def test_an_error_that_devices_share_cancels() -> None:
@@ -20,11 +20,12 @@ def test_an_error_that_devices_share_cancels() -> None:
     assert found == RatioErrors(3, 3, 0.0)
 
 
-def test_the_half_width_is_of_students_t_with_the_degrees_of_freedom_of_the_devices() -> None:
+def test_the_factor_is_of_students_t_with_the_degrees_of_freedom_of_the_devices() -> None:
     found = ratio_errors(_errors({"a": {"x": 0.0}, "b": {"x": 0.1}, "c": {"x": 0.2}}))
     assert found is not None
-    # differences 0.1, 0.2, 0.1: root mean square sqrt(0.02); t of 0.95 with 2 degrees of freedom is 2.92
-    assert found.half_width == pytest.approx(math.sqrt(0.02) * 2.91999, rel=1e-4)
+    # differences 0.1, 0.2, 0.1: root mean square sqrt(0.02), relative to hypot(0.5, 0.5) = sqrt(0.5);
+    # t of 0.95 with 2 degrees of freedom is 2.92
+    assert found.factor == pytest.approx(math.sqrt(0.02 / 0.5) * 2.91999, rel=1e-4)
 
 
 def test_devices_without_a_common_item_are_no_pair() -> None:
@@ -32,14 +33,17 @@ def test_devices_without_a_common_item_are_no_pair() -> None:
     assert ratio_errors(_errors({"a": {"x": 0.1}})) is None
 
 
-def test_a_ratio_takes_the_narrower_of_both_intervals() -> None:
+def test_errors_of_pairs_narrow_the_interval_of_independent_errors() -> None:
     one, other = Candidate("a", math.log(2.0), 0.3), Candidate("b", math.log(4.0), 0.4)
     alone = ratio(one, other, None)
     assert (alone.value, alone.low) == pytest.approx((0.5, 0.5 * math.exp(-0.5)))
-    assert not alone.is_below_one or alone.high < 1
-    paired = ratio(one, other, RatioErrors(3, 3, 0.1))
-    assert paired.high == pytest.approx(0.5 * math.exp(0.1))
-    assert ratio(one, other, RatioErrors(3, 3, 2.0)) == alone
+    assert alone.is_below_one
+    assert ratio(one, other, RatioErrors(3, 3, 0.2)).high == pytest.approx(0.5 * math.exp(0.1))
+
+
+def test_errors_of_pairs_never_widen_it() -> None:
+    one, other = Candidate("a", math.log(2.0), 0.3), Candidate("b", math.log(4.0), 0.4)
+    assert ratio(one, other, RatioErrors(3, 3, 2.0)) == ratio(one, other, None)
 
 
 def test_a_label_names_the_state() -> None:

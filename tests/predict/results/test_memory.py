@@ -18,10 +18,14 @@ OPERATORS = pd.DataFrame(
 
 
 def test_training_keeps_weights_gradients_states_and_outputs() -> None:
-    found = memory_of(OPERATORS, 100, True, "adam")
+    assert memory_of(OPERATORS, 100, True, "adam", 1500.0) == (400 * 4 + 1000, 400 * 4 + 1500, 400 * 4 + 2200)
+
+
+@pytest.mark.parametrize(("saved", "expected"), [(10.0, 1000), (9000.0, 2200)], ids=["too few", "too many"])
+def test_the_memory_of_a_training_is_within_its_limits(saved: float, expected: int) -> None:
+    found = memory_of(OPERATORS, 100, True, "adam", saved)
     assert found is not None
-    assert (found.low, found.high) == (400 * 4 + 1000, 400 * 4 + 2200)
-    assert found.value == pytest.approx((found.low * found.high) ** 0.5)
+    assert found.value == 400 * 4 + expected
 
 
 @pytest.mark.parametrize(("optimizer", "copies"), [("sgd", 2), ("momentum", 3), ("adamw", 4)])

@@ -6,10 +6,13 @@ import numpy as np
 import pandas as pd
 
 from hpcbench.predict.calibration.intervals import ALL, Calibration, calibrated
+from hpcbench.predict.choice.ratios import RatioErrors, ratio_errors
 from hpcbench.predict.networks.listed.observations import Observations
+from hpcbench.predict.networks.listed.targets import TIME
 
 # What is known of the device of a network: whole networks, only single operators, or nothing but its description.
 NETWORKS, OPERATORS, DESCRIPTION = "networks", "operators", "description"
+FROM_LEAST = (DESCRIPTION, OPERATORS, NETWORKS)  # each knows more than the one before
 # Without measured networks: whole networks take 0.5 to 2 times the sum of their operators' times.
 _PRIOR = Calibration(0, float(np.log(2.0)), {ALL: 1.0})
 PRIOR = {NETWORKS: _PRIOR, OPERATORS: _PRIOR, DESCRIPTION: _PRIOR}
@@ -27,6 +30,17 @@ def calibrations(full: Observations, without: Observations) -> dict[str, Calibra
         OPERATORS: devices,
         DESCRIPTION: _calibration(_device_errors(full, without), shared=True),
     }
+
+
+def errors_of_ratios(full: Observations, without: Observations) -> RatioErrors | None:
+    """Return the errors of the ratio of the step times of two devices that a fit did not see; None without a pair."""
+    errors = _device_errors(full, without)
+    calibration = _calibration(errors, shared=True)
+    known = errors.assign(
+        half_width=calibration.half_width(errors["group"], errors["spread"].to_numpy(dtype="float64"))
+    )
+    steps = known[known["group"] == TIME]
+    return None if steps.empty else ratio_errors(steps)
 
 
 def _calibration(errors: pd.DataFrame, shared: bool) -> Calibration:
@@ -69,6 +83,7 @@ def _table(observed: Observations, found: list[tuple[pd.Series, np.ndarray]], cl
                 "spread": observed.rows.loc[places, "spread"].to_numpy(),
                 "group": observed.rows.loc[places, "quantity"].to_numpy(),
                 "cluster": observed.rows.loc[places, cluster].to_numpy(),
+                "item": observed.rows.loc[places, "list_id"].to_numpy(),
             }
         )
         for places, error in found
@@ -76,5 +91,5 @@ def _table(observed: Observations, found: list[tuple[pd.Series, np.ndarray]], cl
     return (
         pd.concat(tables, ignore_index=True)
         if tables
-        else pd.DataFrame(columns=["error", "spread", "group", "cluster"])
+        else pd.DataFrame(columns=["error", "spread", "group", "cluster", "item"])
     )

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from hpcbench.predict.calibration.intervals import Calibration
+from hpcbench.predict.choice.ratios import RatioErrors
 from hpcbench.predict.devices.device import Device
 from hpcbench.predict.networks.listed import left_out, regular, targets
 from hpcbench.predict.networks.listed.compiled import as_compiled
@@ -39,6 +40,7 @@ class ListedNetworks:
     operator_devices: frozenset[str]  # devices with measured operators
     networks: tuple[str, ...]
     rows: int  # measured times that the ratio was fitted on
+    ratio_errors: RatioErrors | None = None  # of step times of two devices that a fit did not see
 
     def estimate(
         self, networks: pd.DataFrame, lists: pd.DataFrame, devices: Mapping[str, Device]
@@ -64,12 +66,16 @@ class ListedNetworks:
     def half_width(
         self, quantity: str, networks: pd.DataFrame, devices: Mapping[str, Device], estimate: Estimate
     ) -> Floats:
-        """Return half the width of the 90 % intervals, as differences of logarithms."""
+        """Return half the width of the 90 % intervals, as differences of logarithms.
+
+        What is known of a device narrows its intervals: they are never wider than with less knowledge.
+        """
         group = pd.Series(quantity, index=range(len(networks)))
         devices = self._with_fitted_names(devices)
-        widths = {name: each.half_width(group, estimate.spread) for name, each in self.calibrations.items()}
+        widths = [self.calibrations[name].half_width(group, estimate.spread) for name in left_out.FROM_LEAST]
+        narrowest = dict(zip(left_out.FROM_LEAST, np.minimum.accumulate(widths), strict=True))
         known = [self._known_of(name, devices) for name in networks["device"]]
-        return np.array([widths[name][place] for place, name in enumerate(known)], dtype="float64")
+        return np.array([narrowest[name][place] for place, name in enumerate(known)], dtype="float64")
 
     def kernel_times(self, networks: pd.DataFrame, lists: pd.DataFrame, devices: Mapping[str, Device]) -> pd.DataFrame:
         """Return the time of each kernel of each network: see `sums.kernel_times`. Unknown devices have no rows."""
@@ -103,6 +109,7 @@ class ListedNetworks:
             "operator_devices": sorted(self.operator_devices),
             "networks": list(self.networks),
             "rows": self.rows,
+            "ratio_errors": asdict(self.ratio_errors) if self.ratio_errors else None,
         }
 
     @classmethod
@@ -120,6 +127,7 @@ class ListedNetworks:
             operator_devices=frozenset(data["operator_devices"]),
             networks=tuple(data["networks"]),
             rows=int(data["rows"]),
+            ratio_errors=RatioErrors(**data["ratio_errors"]) if data["ratio_errors"] else None,
         )
 
     def _sums(self, networks: pd.DataFrame, lists: pd.DataFrame, devices: Mapping[str, Device]) -> pd.DataFrame:
@@ -167,6 +175,7 @@ def fit(
         operator_devices=known,
         networks=tuple(sorted(full.rows["network"].unique())),
         rows=len(full.rows),
+        ratio_errors=left_out.errors_of_ratios(full, unseen),
     )
 
 

@@ -17,7 +17,7 @@ from hpcbench.predict.tables.prediction import Floats
 
 @dataclass(frozen=True)
 class Observations:
-    """One row per measured time: `rows` has its network, device, quantity, logarithm of whole / sum, and spread."""
+    """One row per measured time: `rows` has its network, list, device, quantity, log(whole / sum), and spread."""
 
     rows: pd.DataFrame
     design: pd.DataFrame
@@ -39,7 +39,7 @@ def observations(networks: pd.DataFrame, sums: pd.DataFrame, devices: Mapping[st
     for quantity, seconds in targets.measured(networks).items():
         log_sums, design = log_sums_and_design(networks, sums, quantity, devices)
         fit_on = targets.usable(seconds) & np.isfinite(log_sums)
-        found = networks.loc[fit_on, ["device", "network", "phase", "execution"]]
+        found = networks.loc[fit_on, ["device", "network", "phase", "execution", "list_id"]]
         rows.append(
             found.assign(
                 quantity=quantity,

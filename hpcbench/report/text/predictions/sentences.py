@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import pandas as pd
 
+from hpcbench.analysis.stats.ratio_text import times
 from hpcbench.predict.choice.ratios import Candidate, Ratio
 from hpcbench.predict.choice.recommendation import Compared, Recommendation
 from hpcbench.predict.results.choices import BestState, WithinLimit
@@ -25,8 +26,8 @@ _NOUN = {TIME: "time", ENERGY: "energy"}
 def recommendation(found: Recommendation, quantity: str) -> str:
     """Return which candidate is best and by how much, or that the intervals do not tell.
 
-    `h100 is fastest: 41 % less time than a100 (90 % PI 35 to 52 %)`, or `Inconclusive: a100 may be as fast as h100,
-    which is predicted to have 5 % less time (90 % PI -9 to 17 %)`. Empty for a single candidate.
+    `h100 is fastest: 41 % less time than a100 (90 % PI 35 to 52 %)`, or `Inconclusive: a100 may be as fast as h100. The
+    predicted ratio of h100 to a100 is 0.95x (90 % PI 0.83 to 1.09)`. Empty for a single candidate.
     """
     if not found.others:
         return ""
@@ -37,9 +38,9 @@ def recommendation(found: Recommendation, quantity: str) -> str:
             f"{best} {_BEST[quantity]}: {_less(other, quantity)} than {other.candidate.label} {_interval(other.ratio)}."
         )
     rivals, first = in_list([each.candidate.label for each in found.rivals]), found.rivals[0]
-    of_first = "" if len(found.rivals) == 1 else f" than {first.candidate.label}"
-    difference = f"{_less(first, quantity)}{of_first} {_interval(first.ratio)}"
-    return f"Inconclusive: {rivals} {_AS_GOOD[quantity]} as {best}, which is predicted to have {difference}."
+    interval = f"(90 % PI {first.ratio.low:.2f} to {first.ratio.high:.2f})"
+    ratio = f"The predicted ratio of {best} to {first.candidate.label} is {times(first.ratio.value)} {interval}."
+    return f"Inconclusive: {rivals} {_AS_GOOD[quantity]} as {best}. {ratio}"
 
 
 def _less(other: Compared, quantity: str) -> str:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from hpcbench.predict.calibration.intervals import ALL, Calibration
+from hpcbench.predict.networks.listed import left_out
 from hpcbench.predict.networks.listed.listed_networks import ListedNetworks, fit
 from hpcbench.predict.tables import operators as table
 from tests.predict.networks.listed.fleet_of_two import (
@@ -166,3 +169,26 @@ def test_the_model_survives_json() -> None:
     assert loaded.half_width("time_s", asked, DEVICES, found) == pytest.approx(
         model.half_width("time_s", asked, DEVICES, expected)
     )
+
+
+def test_ratios_of_two_devices_are_calibrated_on_networks_that_both_ran() -> None:
+    asked = _step().assign(forward_s=np.nan, backward_s=np.nan)
+    model = fit(
+        asked.assign(time_s=np.where(asked["device"] == "second", 0.03, 0.02)), LISTS, DEVICES, NOTHING, Constant()
+    )
+    assert model.ratio_errors is not None
+    assert (model.ratio_errors.devices, model.ratio_errors.pairs) == (2, 1)
+    assert ListedNetworks.from_json(model.to_json(), Constant()).ratio_errors == model.ratio_errors
+    alone = fit(asked.assign(time_s=0.02).query("device == 'first'"), LISTS, DEVICES, NOTHING, Constant())
+    assert alone.ratio_errors is None
+
+
+def test_intervals_of_a_measured_device_are_never_wider_than_with_less_knowledge() -> None:
+    fitted = fit(_step(1.2), LISTS, DEVICES, NOTHING, Constant())
+    wide = Calibration(1, 0.0, {ALL: 50.0})
+    model = replace(fitted, calibrations={**fitted.calibrations, left_out.NETWORKS: wide})
+    asked = _step().query("device == 'first'").reset_index(drop=True)
+    found = model.estimate(asked, LISTS, DEVICES)["time_s"]
+    group = pd.Series("time_s", index=range(len(asked)))
+    expected = fitted.calibrations[left_out.DESCRIPTION].half_width(group, found.spread)
+    assert (model.half_width("time_s", asked, DEVICES, found) <= expected).all()

@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from hpcbench.predict.power.choice import best_limit
 from hpcbench.predict.power.jobs import model as jobs
 from hpcbench.predict.power.jobs.curve import JobCurve, Limited, fit
 from hpcbench.predict.tables import networks as table
@@ -63,7 +62,7 @@ def test_an_unknown_job_has_no_time_but_a_best_limit() -> None:
     assert "its size is unknown" in found["time_s"].reason[0]
     assert found["power_w"].reason[0] == ""
     ratio = model.relative(asked, DEVICES).assign(power_limit_w=asked["power_limit_w"])
-    chosen = best_limit(ratio.rename(columns={"energy": "energy_j"}))
+    chosen = ratio.loc[ratio["energy"].idxmin(), "power_limit_w"]
     energy = (asked["time_s"] * asked["power_w"]).to_numpy()
     assert energy[list(asked["power_limit_w"]).index(chosen)] <= 1.05 * energy.min()
 
