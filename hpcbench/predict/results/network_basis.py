@@ -47,8 +47,8 @@ def network_basis(
         place: _counts(set(each["family"]), each["device"].iloc[0], time.rows, whole)
         for place, each in of.groupby("place")
     }
-    found = pd.DataFrame(counts.values(), counts.keys(), columns=[ROWS, DEVICES, OWN_ROWS]).reindex(places)
-    return found.fillna(0).join(_fractions(rows, kernels, time.basis(rows, devices), measured).reindex(places))
+    found = pd.DataFrame.from_dict(counts, orient="index", columns=[ROWS, DEVICES, OWN_ROWS])
+    return found.reindex(places).fillna(0).join(_fractions(rows, kernels, time.basis(rows, devices), measured).reindex(places))
 
 
 def _fractions(

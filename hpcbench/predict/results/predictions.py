@@ -95,8 +95,11 @@ def predict(question: Question, models: NetworkModels, measured: Collection[str]
 def _of_all_states(rows: pd.DataFrame, explained: Explained) -> Explanation:
     """Return for each row what holds for its case and device in the default state."""
     numbers = rows.groupby(["case", "device"], sort=False).ngroup().to_numpy()
-    unknown = explained.shares[UNKNOWN] if UNKNOWN in explained.shares else pd.Series(0.0, explained.limits.index)
+    known = pd.Series(0.0, index=explained.limits.index)
+    unknown = explained.shares[UNKNOWN].fillna(0.0) if UNKNOWN in explained.shares else known
     places = pd.RangeIndex(len(rows))
     return Explanation(
-        *(each.reindex(numbers).set_axis(places) for each in (explained.limits, unknown.fillna(0.0), explained.basis))
+        explained.limits.reindex(numbers).set_axis(places),
+        unknown.reindex(numbers).set_axis(places),
+        explained.basis.reindex(numbers).set_axis(places),
     )
