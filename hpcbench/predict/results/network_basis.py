@@ -48,7 +48,8 @@ def network_basis(
         for place, each in of.groupby("place")
     }
     found = pd.DataFrame.from_dict(counts, orient="index", columns=[ROWS, DEVICES, OWN_ROWS])
-    return found.reindex(places).fillna(0).join(_fractions(rows, kernels, time.basis(rows, devices), measured).reindex(places))
+    fractions = _fractions(rows, kernels, time.basis(rows, devices), measured)
+    return found.reindex(places).fillna(0).join(fractions.reindex(places))
 
 
 def _fractions(
