@@ -9,14 +9,10 @@ import pandas as pd
 
 from hpcbench.predict.devices.device import Device
 from hpcbench.predict.networks.listed.measured import keys
+from hpcbench.predict.results.table import COVERED, DEVICES, DISTANCE, MEASURED, OWN_ROWS, ROWS
 from hpcbench.predict.tables import operators as table
 from hpcbench.predict.time.families import families
 from hpcbench.predict.time.model import OperatorTime
-
-ROWS, DEVICES, OWN_ROWS, COVERED, MEASURED, DISTANCE = BASIS = (
-    *("basis_rows", "basis_devices", "device_rows"),
-    *("covered_fraction", "measured_fraction", "distance"),
-)
 
 
 def network_basis(
@@ -27,7 +23,7 @@ def network_basis(
     measured: Collection[str],
     whole: Mapping[str, int],
 ) -> pd.DataFrame:
-    """Return what the time of each of `count` networks rests on: one row per place, with the columns BASIS.
+    """Return what the time of each of `count` networks rests on: one row per place, with the columns OF_TIME.
 
     `kernels` has the columns of `sums.kernel_times`, `measured` the `keys` of operators that were measured on their
     device, and `whole` the number of measured whole networks by device.

@@ -8,13 +8,15 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from hpcbench.predict.results import network_basis
-
 TIME, POWER, ENERGY, MEMORY = "time_s", "power_w", "energy_j", "memory_bytes"
 THROUGHPUT, PRICE, EMISSIONS = "throughput_items_per_s", "price_per_million_items", "co2e_g_per_million_items"
 QUANTITIES = (TIME, POWER, ENERGY, MEMORY, THROUGHPUT, PRICE, EMISSIONS)
 KEY = ("case", "label", "device", "state", "clock_mhz", "power_limit_w")
-BASIS = (*network_basis.BASIS, "power_devices", "power_measured")  # what the time and the power rest on
+ROWS, DEVICES, OWN_ROWS, COVERED, MEASURED, DISTANCE = OF_TIME = (
+    *("basis_rows", "basis_devices", "device_rows"),
+    *("covered_fraction", "measured_fraction", "distance"),
+)
+BASIS = (*OF_TIME, "power_devices", "power_measured")  # what the time and the power rest on
 FITS, CAPACITY = "fits", "device_memory_bytes"
 FITS_NOT, MAY_FIT, DOES_FIT = "no", "maybe", "yes"
 COMPUTE_BOUND, MEMORY_BOUND, LAUNCH_BOUND, POWER_BOUND = "compute", "memory", "launch", "power limit"

@@ -9,7 +9,8 @@ import pandas as pd
 import pytest
 
 from hpcbench.predict.networks.listed.measured import keys
-from hpcbench.predict.results.network_basis import BASIS, network_basis
+from hpcbench.predict.results.network_basis import network_basis
+from hpcbench.predict.results.table import OF_TIME
 from hpcbench.predict.tables import operators as table
 from hpcbench.predict.time.hull import Hull
 from hpcbench.predict.time.model import PRIOR
@@ -51,5 +52,5 @@ def test_the_distance_is_a_mean_over_the_time(monkeypatch: pytest.MonkeyPatch) -
 
 def test_a_network_without_kernels_rests_on_nothing() -> None:
     found = network_basis(pd.DataFrame(), 2, DEVICES, TIME, (), NETWORKS)
-    assert list(found.columns) == list(BASIS)
+    assert list(found.columns) == list(OF_TIME)
     assert found["basis_rows"].tolist() == [0, 0]
