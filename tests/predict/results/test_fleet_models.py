@@ -18,7 +18,7 @@ from hpcbench.predict.networks.listed.measured import Measured, MeasuredTime
 from hpcbench.predict.results.cases import asked
 from hpcbench.predict.results.fleet_models import FleetModels
 from hpcbench.predict.results.state import State
-from hpcbench.predict.results.table import ENERGY, MODEL, OF_LIST, OF_NAME, POWER, TIME
+from hpcbench.predict.results.table import ENERGY, OF_LIST, OF_NAME, POWER, SOURCE, TIME
 from hpcbench.predict.sets.data_set import DataSet
 from hpcbench.predict.tables.networks import complete
 from tests.predict.networks.listed.fleet_of_two import DEVICES, a_list, device, gemm
@@ -72,11 +72,11 @@ def predicted(fleet: Fleet, table: pd.DataFrame) -> dict[str, pd.DataFrame]:
 def test_the_narrower_interval_counts(fleet: Fleet) -> None:
     time = predicted(fleet, rows())[TIME].iloc[0]
     by_name = fleet.images.predict(rows(), KNOWN).iloc[0]
-    assert time[MODEL] == OF_NAME
+    assert time[SOURCE] == OF_NAME
     assert time["predicted"] == pytest.approx(by_name["predicted"], rel=1e-9)
-    assert time["basis_devices"] == 2
+    assert time["covered_fraction"] == 0.0  # the basis of the fleet has no rows of image networks
     without = predicted(fleet, rows(image_network=""))[TIME].iloc[0]
-    assert without[MODEL] == OF_LIST
+    assert without[SOURCE] == OF_LIST
     assert without["upper"] / without["lower"] > time["upper"] / time["lower"]
 
 
@@ -85,28 +85,28 @@ def test_the_narrower_interval_counts(fleet: Fleet) -> None:
     [("first", {"execution": "compiled"}), ("first", {"phase": "training"}), ("cores", {"dtype": "float32"})],
 )
 def test_conditions_without_measurements_have_the_list(fleet: Fleet, on: str, change: dict[str, Any]) -> None:
-    assert predicted(fleet, rows(on=on, **change))[TIME][MODEL].tolist() == [OF_LIST]
+    assert predicted(fleet, rows(on=on, **change))[TIME][SOURCE].tolist() == [OF_LIST]
 
 
 def test_a_profile_of_the_device_counts_more_than_other_measurements(fleet: Fleet) -> None:
     time = fleet.listed.operator_time
     profile = MeasuredTime(time.others, {"first|nan|gemm": (Measured(float("nan"), float("nan"), 0.0),)})
     profiled = replace(fleet, listed=replace(fleet.listed, operator_time=profile))
-    assert predicted(profiled, rows())[TIME][MODEL].tolist() == [OF_LIST]
-    assert predicted(profiled, rows(on="second"))[TIME][MODEL].tolist() == [OF_NAME]
+    assert predicted(profiled, rows())[TIME][SOURCE].tolist() == [OF_LIST]
+    assert predicted(profiled, rows(on="second"))[TIME][SOURCE].tolist() == [OF_NAME]
 
 
 def test_a_network_without_a_list_is_predicted_by_its_name(fleet: Fleet) -> None:
     table = rows((State(clock_mhz=500.0),), list_id="", unlisted="torchvision is not installed")
     models = FleetModels(fleet)
     found = models.predict_networks(table, LISTS, KNOWN)
-    assert found[TIME][MODEL].tolist() == [OF_NAME, OF_NAME]
+    assert found[TIME][SOURCE].tolist() == [OF_NAME, OF_NAME]
     slower = found[TIME]["predicted"].tolist()
     assert slower[1] > slower[0] > 0
     assert (found[POWER]["predicted"] > 0).all()
     energy = found[POWER]["predicted"] * found[TIME]["predicted"]
     assert found[ENERGY]["predicted"].to_numpy() == pytest.approx(energy.to_numpy(), rel=1e-6)
-    assert models.shares(table, LISTS, KNOWN).dropna(how="all").empty
+    assert models.explained(table, LISTS, KNOWN).shares.dropna(how="all").empty
 
 
 def test_the_batch_and_the_image_size_count(fleet: Fleet) -> None:
