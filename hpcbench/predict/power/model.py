@@ -24,7 +24,6 @@ from hpcbench.predict.power.requests.model import RequestPower
 from hpcbench.predict.tables import networks as network_table
 from hpcbench.predict.tables.prediction import Floats, table
 
-
 _HIGHEST_MEAN = 1.03  # mean power over the limit: devices regulate their power with some delay
 
 
