@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from hpcbench.predict.devices.device import Device
-from hpcbench.predict.fleet import Fleet, at_times
+from hpcbench.predict.fleet import Fleet, at_times, given_time
 from hpcbench.predict.networks.listed.limits import limits
 from hpcbench.predict.networks.listed.sums import shares, sums
 from hpcbench.predict.results.image_times import default_times, in_state
@@ -40,7 +40,7 @@ class FleetModels:
         """
         rows, known = self._as_fitted(networks, devices)
         usual = default_times(self.fleet, _in_default_state(rows), lists, known)
-        state = in_state(self.fleet, rows, lists, known, usual)
+        state = in_state(self.fleet, rows, lists, known, given_time(usual))
         is_default = rows[list(_STATE)].isna().all(axis=1)
         at_default = at_times(state, usual[state[TIME].columns])
         found = {name: at_default[name].where(is_default, state[name]) for name in (TIME, POWER, ENERGY)}

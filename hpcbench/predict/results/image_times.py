@@ -9,12 +9,12 @@ also counts in conditions that the model of image networks was not fitted on.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
 from hpcbench.predict.devices.device import Device
-from hpcbench.predict.fleet import Fleet, given_time
 from hpcbench.predict.networks.images.versions import LATEST
 from hpcbench.predict.power.activity import COLUMNS as ACTIVITY
 from hpcbench.predict.power.image_networks import of_images
@@ -32,7 +32,11 @@ from hpcbench.predict.results.table import (
 )
 from hpcbench.predict.tables.network_kinds import IMAGE
 
-_FEWEST_KEPT = ("predicted", "lower", "upper", "reason")
+if TYPE_CHECKING:
+    from hpcbench.predict.fleet import Fleet
+    from hpcbench.predict.power.model import GivenTime
+
+_VALUES = ("predicted", "lower", "upper", "reason")
 
 
 def default_times(fleet: Fleet, rows: pd.DataFrame, lists: pd.DataFrame, devices: Mapping[str, Device]) -> pd.DataFrame:
@@ -41,10 +45,10 @@ def default_times(fleet: Fleet, rows: pd.DataFrame, lists: pd.DataFrame, devices
     The table has the columns of predictions, `table.SOURCE`, and for rows from the model of image networks, what this
     rests on: the columns `table.OF_TIME`, NaN for other rows.
     """
-    by_list = fleet.predict_networks(rows, lists, devices)[TIME][list(_FEWEST_KEPT)]
+    by_list = fleet.predict_networks(rows, lists, devices)[TIME][list(_VALUES)]
     if (rows["image_network"] == "").all():
         return by_list.assign(**{SOURCE: OF_LIST})
-    by_name = fleet.images.predict(_by_name(rows), devices)[list(_FEWEST_KEPT)]
+    by_name = fleet.images.predict(_by_name(rows), devices)[list(_VALUES)]
     has_list = rows["list_id"] != ""
     knows = fleet.images.knows(_by_name(rows), devices)
     profiled = rows["device"].isin(list(fleet.listed.operator_time.devices))
@@ -55,13 +59,12 @@ def default_times(fleet: Fleet, rows: pd.DataFrame, lists: pd.DataFrame, devices
 
 
 def in_state(
-    fleet: Fleet, rows: pd.DataFrame, lists: pd.DataFrame, devices: Mapping[str, Device], usual: pd.DataFrame
+    fleet: Fleet, rows: pd.DataFrame, lists: pd.DataFrame, devices: Mapping[str, Device], given: GivenTime
 ) -> dict[str, pd.DataFrame]:
-    """Return time, power and energy in the states of rows, from their `usual` times in the default state.
+    """Return time, power and energy in the states of rows, from their times in the default state.
 
     Image networks without a list have the activity of the catalog.
     """
-    given = given_time(usual)
     found = fleet.power.predict_networks(rows, lists, devices, given)
     unlisted = (rows["list_id"] == "") & (rows["image_network"] != "")
     if not unlisted.any():
