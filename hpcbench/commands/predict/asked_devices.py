@@ -11,7 +11,7 @@ from hpcbench.errors import UserError
 from hpcbench.predict.devices.device import Device
 from hpcbench.predict.devices.known import KnownDevices
 from hpcbench.predict.devices.states import check_clock_mhz, check_power_limit_w
-from hpcbench.predict.results.state import State, clocks_of
+from hpcbench.predict.results.state import State, clocks_of, limits_of
 
 MOST_NAMES = 8
 
@@ -39,12 +39,12 @@ def asked_devices(
     clocks_mhz: Sequence[float],
     limits_w: Sequence[float],
     *,
-    search_clocks: bool,
+    search_states: bool,
 ) -> AskedDevices:
     """Return the devices with these names, which commas separate, and their states.
 
-    Without clocks and limits, `search_clocks` adds several clocks of each GPU whose lowest clock is known. Raise
-    UserError for unknown devices, for states that a device does not have, and without names.
+    Without clocks and limits, `search_states` adds several clocks and power limits of each GPU whose lowest ones are
+    known. Raise UserError for unknown devices, for states that a device does not have, and without names.
     """
     wanted = list(dict.fromkeys(name.strip() for name in (names or "").split(",") if name.strip()))
     if not wanted:
@@ -58,5 +58,6 @@ def asked_devices(
             check_clock_mhz(device, clock)
         for limit in limits_w:
             check_power_limit_w(device, limit)
-    found = {name: clocks_of(each) if search_clocks and not given else given for name, each in devices.items()}
+    searched = search_states and not given
+    found = {name: (*clocks_of(each), *limits_of(each)) if searched else given for name, each in devices.items()}
     return AskedDevices(devices, found, frozenset(state.label for state in given))

@@ -85,7 +85,7 @@ Nothing is measured, and no network is computed: PyTorch lists its operators. `h
     "limits",
     metavar="W",
     callback=numbers,
-    help="Predict also under these power limits, separated by commas.",
+    help="Predict also under these power limits, separated by commas.  [default: seek the limit of least energy]",
 )
 @click.option(
     "--model",
@@ -135,7 +135,7 @@ def predict_command(
     require_packages(asked, figures)
     workspace = workspace_of(context)
     known = known_devices(workspace)
-    chosen = asked_devices(devices, known, clocks, limits, search_clocks=ENERGY in wanted.quantities)
+    chosen = asked_devices(devices, known, clocks, limits, search_states=ENERGY in wanted.quantities)
     fleet, basis = models_of(workspace, model)
     source = load_yaml(file_in(workspace, "experiments", experiment))
     of_site = partial(choose_site, workspace, site, True)
@@ -172,7 +172,7 @@ def _given(fastest: bool, least_energy: bool, within: float | None) -> dict[str,
 
 def _predicted(plan: Plan, workspace: Workspace, chosen: AskedDevices, fleet: Fleet, basis: str) -> Predictions:
     """Return the predictions of the cases of a plan. Raise UserError if no case is a network."""
-    from hpcbench.predict.results.fleet_models import FleetModels, measured_devices
+    from hpcbench.predict.results.fleet_models import FleetModels, measured_devices, state_errors
 
     listed = operator_lists(plan.cases, plan.site, workspace, _announce)
     found = listed_cases(plan.cases, listed)
@@ -185,7 +185,8 @@ def _predicted(plan: Plan, workspace: Workspace, chosen: AskedDevices, fleet: Fl
     results, shares = predict(question, FleetModels(fleet), measured_devices(fleet, chosen.devices))
     item = items_of(*(case.parameters.model for case in plan.cases)).removesuffix("s")
     errors = {} if fleet.listed.ratio_errors is None else {TIME: fleet.listed.ratio_errors}
-    return Predictions(plan.experiment.name, results, shares, basis, item, plan.site.cost.currency, errors)
+    currency, of_states = plan.site.cost.currency, state_errors(fleet, chosen.devices)
+    return Predictions(plan.experiment.name, results, shares, basis, item, currency, errors, of_states)
 
 
 def _announce(environment: str, count: int) -> None:
