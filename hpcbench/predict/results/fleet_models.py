@@ -9,9 +9,10 @@ import numpy as np
 import pandas as pd
 
 from hpcbench.predict.devices.device import Device
-from hpcbench.predict.fleet import Fleet, given_time
+from hpcbench.predict.fleet import Fleet, at_times, given_time
 from hpcbench.predict.networks.listed.limits import limits
 from hpcbench.predict.networks.listed.sums import shares, sums
+from hpcbench.predict.results.image_times import default_times, in_state
 from hpcbench.predict.results.network_basis import network_basis
 from hpcbench.predict.results.predictions import Explained
 from hpcbench.predict.results.table import ENERGY, POWER, TIME
@@ -35,14 +36,19 @@ class FleetModels:
     def predict_networks(
         self, networks: pd.DataFrame, lists: pd.DataFrame, devices: Mapping[str, Device]
     ) -> dict[str, pd.DataFrame]:
-        """Return predictions of time, power and energy of a step, with the columns of `prediction.COLUMNS`."""
+        """Return predictions of time, power and energy of a step, with the columns of `prediction.COLUMNS`.
+
+        Those of time have also the columns of `image_times.default_times`.
+        """
         rows, known = self._as_fitted(networks, devices)
-        usual = self.fleet.predict_networks(_in_default_state(rows), lists, known)
-        state = self.fleet.power.predict_networks(rows, lists, known, given_time(usual[TIME]))
+        usual = default_times(self.fleet, _in_default_state(rows), lists, known)
+        state = in_state(self.fleet, rows, lists, known, given_time(usual))
         is_default = rows[list(_STATE)].isna().all(axis=1)
-        found = {name: usual[name].where(is_default, state[name]) for name in (TIME, POWER, ENERGY)}
-        reason = usual[TIME]["reason"]
-        return {name: each.assign(reason=reason.where(reason != "", each["reason"])) for name, each in found.items()}
+        at_default = at_times(state, usual[state[TIME].columns])
+        found = {name: at_default[name].where(is_default, state[name]) for name in (TIME, POWER, ENERGY)}
+        reason = usual["reason"]
+        refused = {name: each.assign(reason=reason.where(reason != "", each["reason"])) for name, each in found.items()}
+        return {**refused, TIME: refused[TIME].assign(**usual.drop(columns=state[TIME].columns))}
 
     def explained(self, networks: pd.DataFrame, lists: pd.DataFrame, devices: Mapping[str, Device]) -> Explained:
         """Return what the time of each network is spent on and rests on, in the default state of its device."""

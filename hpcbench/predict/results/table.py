@@ -17,6 +17,8 @@ ROWS, DEVICES, OWN_ROWS, COVERED, MEASURED, DISTANCE = OF_TIME = (
     *("covered_fraction", "measured_fraction", "distance"),
 )
 BASIS = (*OF_TIME, "power_devices", "power_measured")  # what the time and the power rest on
+SOURCE = "predicted_from"  # of the time: the sum of a list of operators, or an image network known by its name
+OF_LIST, OF_NAME = "operators", "image network"
 FITS, CAPACITY = "fits", "device_memory_bytes"
 FITS_NOT, MAY_FIT, DOES_FIT = "no", "maybe", "yes"
 COMPUTE_BOUND, MEMORY_BOUND, LAUNCH_BOUND, POWER_BOUND = "compute", "memory", "launch", "power limit"
@@ -56,7 +58,8 @@ def results(
     quantities that are missing are empty. `memory_bytes` is the memory of each device. The table has the columns KEY;
     each quantity with its interval; `limit`; `device_memory_bytes`, and `fits`: whether the predicted memory is in it
     (`yes`, `no`, `maybe`, or empty if unknown); `reason`, why a row has no time; `missing`, why it lacks other
-    quantities; `device_measured`, whether its device is one of `measured`; and BASIS.
+    quantities; `device_measured`, whether its device is one of `measured`; `predicted_from`,
+    which model its time is from; and BASIS.
     """
     index = asked.index
     refused = _refusals(asked, predictions.get(TIME), explained)
@@ -73,6 +76,7 @@ def results(
     found["reason"] = refused
     found["missing"] = _missing(predictions, refused)
     found["device_measured"] = asked["device"].isin(list(measured))
+    found[SOURCE] = _source(predictions.get(TIME), refused)
     return found.join(_basis(predictions.get(TIME), explained, index)).reset_index(drop=True)
 
 
@@ -81,6 +85,12 @@ def _basis(time: pd.DataFrame | None, explained: Explanation | None, index: pd.I
     of_operators = pd.DataFrame(index=index) if explained is None else explained.basis.set_axis(index)
     own = pd.DataFrame(index=index) if time is None else time.set_axis(index)
     return own.reindex(columns=list(BASIS)).combine_first(of_operators.reindex(columns=list(BASIS)))[list(BASIS)]
+
+
+def _source(time: pd.DataFrame | None, refused: pd.Series[str]) -> np.ndarray:
+    """Return which model the time of each row is from; empty for refused rows."""
+    source = OF_LIST if time is None or SOURCE not in time else time[SOURCE].to_numpy()
+    return np.where(refused == "", source, "")
 
 
 def _fits(found: pd.DataFrame) -> np.ndarray:

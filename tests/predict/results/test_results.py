@@ -21,6 +21,8 @@ CASES = pd.DataFrame(
         "label": ["batch_size=8", "batch_size=16"],
         "items_per_step": [8, 16],
         "refused": ["", "task: operator has no network"],
+        "image_network": "",
+        "unlisted": "",
         "network": "resnet50",
         "list_id": ["c1", "c2"],
     }

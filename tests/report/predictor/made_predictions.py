@@ -55,6 +55,8 @@ def question(
             "label": ["batch_size=8", "batch_size=16"],
             "items_per_step": [8, 16],
             "refused": "",
+            "image_network": "",
+            "unlisted": "",
             "batch_size": [8, 16],
             "list_id": ["c1", "c2"],
         }

@@ -11,7 +11,7 @@ from hpcbench.analysis.stats.ratio_text import times
 from hpcbench.predict.choice.ratios import Candidate, Ratio
 from hpcbench.predict.choice.recommendation import Compared, Recommendation
 from hpcbench.predict.results.choices import BestState, WithinLimit
-from hpcbench.predict.results.table import CAPACITY, ENERGY, MEMORY, TIME
+from hpcbench.predict.results.table import CAPACITY, ENERGY, MEMORY, OF_NAME, SOURCE, TIME
 from hpcbench.report.text.numbers import duration, memory
 from hpcbench.util.text import in_list, plural
 
@@ -107,7 +107,8 @@ def basis(row: pd.Series[Any]) -> str:
     count, own = row["basis_rows"], row["device_rows"]
     if not count > 0:
         return NO_DATA
-    of_all = f"{plural(int(count), 'measurement')} of {plural(int(row['basis_devices']), 'device')}"
+    of_images = " of image networks" if row.get(SOURCE) == OF_NAME else ""
+    of_all = f"{plural(int(count), 'measurement')}{of_images} of {plural(int(row['basis_devices']), 'device')}"
     found = [f"measured device: {own:,.0f} of {of_all}" if own > 0 else f"device not measured: {of_all}"]
     if row["measured_fraction"] >= _SMALLEST:
         found.append(f"{_percent(row['measured_fraction'])} of the time in operators that were measured on it")
