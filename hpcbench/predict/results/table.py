@@ -105,8 +105,8 @@ def _refusals(asked: pd.DataFrame, time: pd.DataFrame | None, explained: Explana
     """Return why each row is refused; empty for those with a time."""
     found = asked["refused"].fillna("").astype("object")
     if explained is not None:
-        shares, names = (each.set_axis(asked.index) for each in (explained.unknown, explained.unknown_operators))
-        words = [_unknown(share, name) for share, name in zip(shares, names, strict=True)]
+        shares = explained.unknown.set_axis(asked.index)
+        words = [_unknown(share, name) for share, name in zip(shares, explained.unknown_operators, strict=True)]
         found = found.where((found != "") | ~(shares > MOST_UNKNOWN), pd.Series(words, asked.index, dtype="object"))
     return found if time is None else found.where(found != "", pd.Series(time["reason"].to_numpy(), asked.index))
 
