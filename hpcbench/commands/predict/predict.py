@@ -35,6 +35,7 @@ from hpcbench.util.text import plural
 
 if TYPE_CHECKING:
     from hpcbench.predict.fleet import Fleet
+    from hpcbench.report.charts.components import Figure
 
 FORMATS = ("json", "csv", "html")
 EPILOG = """\b
@@ -154,9 +155,7 @@ def predict_command(
     if not any(output.is_stdout for output in asked):
         print_predictions(made, wanted, chosen.shown, out)
     if figures:
-        from hpcbench.report.predictor.chart import figures_of_predictions
-
-        write_figures(figures_of_predictions(made), figures, wanted_formats, theme, "no time and energy is predicted")
+        write_figures(_figures(made), figures, wanted_formats, theme, "no time and energy is predicted")
     writers = {
         "json": lambda file: write_text(predictions_json(made, wanted), file),
         "csv": lambda file: write_csv(made.results, file),
@@ -194,10 +193,15 @@ def _predicted(networks: Networks, chosen: AskedDevices, fleet: Fleet, basis: st
     return Predictions(networks.name, results, shares, basis, networks.item, site.cost.currency, errors)
 
 
+def _figures(made: Predictions) -> list[Figure]:
+    from hpcbench.report.predictor.chart import figures_of_predictions  # imports altair
+
+    return figures_of_predictions(made)
+
+
 def _write_page(made: Predictions, wanted: Wanted, file: str) -> None:
     from hpcbench.report.html.render import render
-    from hpcbench.report.predictor.chart import figures_of_predictions
     from hpcbench.report.predictor.page import page_of_predictions
 
     now = datetime.datetime.now().astimezone()
-    write_text(render(page_of_predictions(made, wanted, figures_of_predictions(made), now)), file)
+    write_text(render(page_of_predictions(made, wanted, _figures(made), now)), file)
