@@ -118,11 +118,11 @@ class Fleet:
                 name: prediction.table(each.log_value, widths[name], each.reason) for name, each in estimates.items()
             }
             found = self.power.predict_networks(rows, lists, devices, given_time(times["time_s"]))
-            return {**_at_times(found, times["time_s"]), **times}
+            return {**at_times(found, times["time_s"]), **times}
         if kind == IMAGE:
             time = self.images.predict(rows, devices)
             activity = of_images(rows, self.images.catalog, devices)
-            return _at_times(self.power.predict_activity(rows, activity, devices, given_time(time)), time)
+            return at_times(self.power.predict_activity(rows, activity, devices, given_time(time)), time)
         return self.power.predict_networks(rows, lists, devices)
 
 
@@ -132,7 +132,7 @@ def given_time(time: pd.DataFrame) -> GivenTime:
     return GivenTime(predicted, np.log(upper / predicted))
 
 
-def _at_times(found: Mapping[str, pd.DataFrame], time: pd.DataFrame) -> dict[str, pd.DataFrame]:
+def at_times(found: Mapping[str, pd.DataFrame], time: pd.DataFrame) -> dict[str, pd.DataFrame]:
     """Return predictions of power and energy with times of another model, which count as those of the default state.
 
     The model of power may slow a step down to keep the power of the board; measured times already have that.

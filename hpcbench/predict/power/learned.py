@@ -1,7 +1,8 @@
 """The power of operators on one measured device, learned from their shapes.
 
-Kernels of the same utilization differ in power by their tiles and data paths, which shapes decide. Such a model is only
-valid for the device that it was fitted on. It does not need the time of an operator.
+Kernels of the same utilization differ in power by their tiles and data paths, which shapes decide. Libraries choose
+kernels by exact sizes, so that the number of rows of a product is also a category. Such a model is only valid for the
+device that it was fitted on. It does not need the time of an operator.
 """
 
 from __future__ import annotations
@@ -32,6 +33,8 @@ _PARAMETERS = {
     "verbose": -1,
 }
 ATTENTION, OTHER = "attention", "other"
+_EXACT = "exact_m"  # rows of a product, as a category
+_LARGEST = 2**31 - 1  # number of a category
 
 
 @dataclass(frozen=True)
@@ -52,7 +55,7 @@ class Learned:
             places = np.flatnonzero(families == name)
             if len(places):
                 booster = lightgbm.Booster(model_str=text)
-                values = features[list(self.columns[name])].iloc[places].to_numpy(dtype="float64")
+                values = _with_exact(features, rows)[list(self.columns[name])].iloc[places].to_numpy(dtype="float64")
                 found[places] = np.asarray(booster.predict(values, num_threads=1))
         return found
 
@@ -80,13 +83,20 @@ def fit(features: pd.DataFrame, rows: pd.DataFrame, log_power: Floats) -> Learne
         if len(places) < FEWEST_ROWS:
             continue
         places = places[:: max(1, len(places) // _MOST_ROWS)]
-        values = features.iloc[places]
+        values = _with_exact(features, rows).iloc[places]
         columns[name] = tuple(str(each) for each in values.columns[values.nunique().to_numpy() > 1])
         matrix = values[list(columns[name])].to_numpy(dtype="float64")
-        booster = lightgbm.train(_PARAMETERS, lightgbm.Dataset(matrix, log_power[places]), _ROUNDS)
+        exact = [place for place, each in enumerate(columns[name]) if each == _EXACT]
+        data = lightgbm.Dataset(matrix, log_power[places], categorical_feature=exact)
+        booster = lightgbm.train(_PARAMETERS, data, _ROUNDS)
         models[name] = booster.model_to_string()
     kept = rows[np.isin(families, list(models))]
     return Learned(columns, models, frozenset(_covered(kept)))
+
+
+def _with_exact(features: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
+    sizes = rows["m"].to_numpy(dtype="float64")
+    return features.assign(**{_EXACT: np.where(sizes <= _LARGEST, sizes, np.nan)})
 
 
 def family(kinds: pd.Series) -> np.ndarray:

@@ -18,11 +18,13 @@ from hpcbench.predict.power.fleet import Fleet
 from hpcbench.predict.power.jobs import model as of_jobs
 from hpcbench.predict.power.jobs.model import JobPower
 from hpcbench.predict.power.networks import QUANTITIES, TIME, NetworkPower, with_known_lists
-from hpcbench.predict.power.operators import ENERGY, POWER, OperatorPower
+from hpcbench.predict.power.operators import ENERGY, POWER, OperatorPower, limits_w
 from hpcbench.predict.power.requests import model as of_requests
 from hpcbench.predict.power.requests.model import RequestPower
 from hpcbench.predict.tables import networks as network_table
 from hpcbench.predict.tables.prediction import Floats, table
+
+_HIGHEST_MEAN = 1.03  # mean power over the limit: devices regulate their power with some delay
 
 
 @dataclass(frozen=True)
@@ -52,16 +54,23 @@ class PowerModel:
         """Return predictions of power in watts and energy in joules of operators, by quantity.
 
         `time_s` has the predicted times, and `time_half_width` half the widths of their 90 % intervals as differences
-        of logarithms, 0 for measured times. Errors of time and power count as independent.
+        of logarithms, 0 for measured times. An operator that takes longer than predicted draws less power, so that its
+        energy is more certain than its time. No power is above the limit of the device.
         """
         rows, devices = self._by_fitted_names(rows, devices)
         power = self.operators.estimate(rows, devices, time_s)
         half = self.operators.half_width(rows)
+        of_time = time_half_width * (1.0 + self.operators.elasticity(rows, devices, time_s, time_half_width))
         with np.errstate(divide="ignore", invalid="ignore"):
             log_energy = power.log_value + np.log(time_s)
+        watts = table(power.log_value, half, power.reason)
+        joules = table(log_energy, np.hypot(half, of_time), power.reason)
+        most = _HIGHEST_MEAN * limits_w(rows, devices)
         found = {
-            POWER: table(power.log_value, half, power.reason),
-            ENERGY: table(log_energy, np.hypot(half, time_half_width), power.reason),
+            POWER: watts.assign(upper=np.fmax(np.fmin(watts["upper"], most), watts["predicted"])),
+            ENERGY: joules.assign(
+                upper=np.fmax(np.fmin(joules["upper"], most * time_s * np.exp(time_half_width)), joules["predicted"])
+            ),
         }
         return {quantity: each.set_index(rows.index) for quantity, each in found.items()}
 

@@ -63,10 +63,28 @@ class OperatorPower:
         widths = {name: _width(self.calibrations.get(name), rows["kind"], spread) for name in (SEEN, UNSEEN)}
         return np.asarray(np.where(seen, widths[SEEN], widths[UNSEEN]), dtype="float64")
 
+    def elasticity(
+        self, rows: pd.DataFrame, devices: Mapping[str, Device], time_s: Floats, time_half_width: Floats
+    ) -> Floats:
+        """Return how much the logarithm of the power changes per change of that of the time, from -1 to 0.
+
+        An operator that takes longer switches as often, so that its power falls, and its energy grows only by that of
+        idle units. The change is the mean over the interval of the time; it is 0 for measured devices, whose power is
+        predicted from shapes, and for operators that the power limit slows down.
+        """
+        found = np.zeros(len(rows))
+        depends = ~rows["device"].isin(set(self.learned)).to_numpy() & (time_half_width > 0)
+        if depends.any():
+            asked, half = rows[depends], time_half_width[depends]
+            fast, slow = (
+                self.estimate(asked, devices, time_s[depends] * np.exp(sign * half)).log_value for sign in (-1.0, 1.0)
+            )
+            found[depends] = np.clip((slow - fast) / (2.0 * half), -1.0, 0.0)
+        return found
+
     def _log_watts(self, name: str, rows: pd.DataFrame, devices: Mapping[str, Device], time_s: Floats) -> Floats:
         device = devices[name]
-        limit = np.nan_to_num(rows["power_limit_w"].to_numpy(dtype="float64"), nan=device.board_power_w)
-        limit = np.minimum(limit, device.board_power_w) / device.board_power_w
+        limit = limits_w(rows, devices) / device.board_power_w
         clock = np.minimum(rows["clock_mhz"].fillna(device.boost_mhz).to_numpy(dtype="float64") / device.boost_mhz, 1.0)
         model = self.fleet.of_operators(name)
         work = activity(rows, devices)
@@ -93,6 +111,13 @@ class OperatorPower:
             {name: Learned.from_json(each) for name, each in stored["learned"].items()},
             all_from_json(stored["calibrations"]),
         )
+
+
+def limits_w(rows: pd.DataFrame, devices: Mapping[str, Device]) -> Floats:
+    """Return the power limit of each row in watts: its own, at most the board power; NaN for unknown devices."""
+    board = of_rows(rows, devices, lambda device: device.board_power_w)
+    own = rows["power_limit_w"].to_numpy(dtype="float64")
+    return np.where(np.isnan(own), board, np.minimum(own, board))
 
 
 def usable(rows: pd.DataFrame, devices: Mapping[str, Device]) -> pd.DataFrame:

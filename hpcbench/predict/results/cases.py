@@ -10,8 +10,9 @@ from hpcbench.predict.results.state import DEFAULT, State
 from hpcbench.predict.tables import networks
 
 # Columns of a table of cases in addition to those of `networks.WORK`: the ID, what distinguishes the case, items per
-# step, and why it cannot be predicted (otherwise empty).
-CASE = ("case", "label", "items_per_step", "refused")
+# step, and why it cannot be predicted (otherwise empty); its name in the catalog of image networks (otherwise empty),
+# and why its operators are not listed although it is predicted by this name (otherwise empty).
+CASE = ("case", "label", "items_per_step", "refused", "image_network", "unlisted")
 
 
 def asked(cases: pd.DataFrame, states: Mapping[str, Sequence[State]]) -> pd.DataFrame:

@@ -10,7 +10,7 @@ import pandas as pd
 
 from hpcbench.predict.choice.ratios import Candidate, RatioErrors
 from hpcbench.predict.choice.recommendation import Limited, Recommendation, by_limit, recommend
-from hpcbench.predict.results.table import ENERGY, TIME, limits_of
+from hpcbench.predict.results.table import ENERGY, FITS, FITS_NOT, TIME, limits_of
 
 
 @dataclass(frozen=True)
@@ -36,9 +36,9 @@ class WithinLimit:
 
 
 def candidates(rows: pd.DataFrame, quantity: str) -> list[Candidate]:
-    """Return the candidates of a case: its rows of a table of results that have a value of the quantity."""
+    """Return the candidates of a case: its rows of a table of results that have a value and fit the device's memory."""
     low, high = limits_of(quantity)
-    known = rows[rows[quantity].notna()]
+    known = rows[rows[quantity].notna() & (rows[FITS] != FITS_NOT)]
     return [
         Candidate(str(row["device"]), math.log(row[quantity]), _half_width(row[low], row[high]), str(row["state"]))
         for _, row in known.iterrows()
@@ -60,7 +60,7 @@ def best_states(rows: pd.DataFrame) -> list[BestState]:
 
     States of one device share most errors of its prediction, so that their ratio has no interval of independent errors.
     """
-    known = rows[rows[ENERGY].notna()]
+    known = rows[rows[ENERGY].notna() & (rows[FITS] != FITS_NOT)]
     found = []
     for device, own in known.groupby("device", sort=False):
         usual = own[own["state"] == ""]

@@ -64,4 +64,5 @@ def _memory(asked: pd.DataFrame, memory: Mapping[str, MemoryRange]) -> pd.DataFr
     ranges = [memory.get(case, nothing) for case in asked["case"]]
     found = pd.DataFrame(ranges, columns=["lower", "predicted", "upper"], dtype="float64")
     known = found["predicted"].notna()
-    return found.assign(reason=np.where(known, "", "the operators or weights of the network are unknown"))
+    reasons = asked["unlisted"].where(asked["unlisted"] != "", "the operators or weights of the network are unknown")
+    return found.assign(reason=np.where(known, "", reasons))

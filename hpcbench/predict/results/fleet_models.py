@@ -9,9 +9,14 @@ import numpy as np
 import pandas as pd
 
 from hpcbench.predict.devices.device import Device
-from hpcbench.predict.fleet import Fleet, given_time
+from hpcbench.predict.fleet import Fleet, at_times, given_time
+from hpcbench.predict.networks.listed.limits import limits
+from hpcbench.predict.networks.listed.sums import shares, sums
+from hpcbench.predict.results.image_times import default_times, in_state
+from hpcbench.predict.results.network_basis import network_basis
+from hpcbench.predict.results.predictions import Explained
 from hpcbench.predict.results.table import ENERGY, POWER, TIME
-from hpcbench.predict.tables.prediction import Floats
+from hpcbench.predict.tables.network_kinds import LISTED
 
 _STATE = ("clock_mhz", "power_limit_w")
 
@@ -29,25 +34,28 @@ class FleetModels:
     def predict_networks(
         self, networks: pd.DataFrame, lists: pd.DataFrame, devices: Mapping[str, Device]
     ) -> dict[str, pd.DataFrame]:
-        """Return predictions of time, power and energy of a step, with the columns of `prediction.COLUMNS`."""
+        """Return predictions of time, power and energy of a step, with the columns of `prediction.COLUMNS`.
+
+        Those of time have also the columns of `image_times.default_times`.
+        """
         rows, known = self._as_fitted(networks, devices)
-        usual = self.fleet.predict_networks(_in_default_state(rows), lists, known)
-        state = self.fleet.power.predict_networks(rows, lists, known, given_time(usual[TIME]))
+        usual = default_times(self.fleet, _in_default_state(rows), lists, known)
+        state = in_state(self.fleet, rows, lists, known, given_time(usual))
         is_default = rows[list(_STATE)].isna().all(axis=1)
-        found = {name: usual[name].where(is_default, state[name]) for name in (TIME, POWER, ENERGY)}
-        reason = usual[TIME]["reason"]
+        at_default = at_times(state, usual[state[TIME].columns])
+        found = {name: at_default[name].where(is_default, state[name]) for name in (TIME, POWER, ENERGY)}
+        reason = usual["reason"]
         refused = {name: each.assign(reason=reason.where(reason != "", each["reason"])) for name, each in found.items()}
-        return {**refused, TIME: refused[TIME].assign(**self._basis(len(rows)))}
+        return {**refused, TIME: refused[TIME].assign(**usual.drop(columns=state[TIME].columns))}
 
-    def shares(self, networks: pd.DataFrame, lists: pd.DataFrame, devices: Mapping[str, Device]) -> pd.DataFrame:
-        """Return the share of the time in each kind of operator, one row per place in `networks`."""
+    def explained(self, networks: pd.DataFrame, lists: pd.DataFrame, devices: Mapping[str, Device]) -> Explained:
+        """Return what the time of each network is spent on and rests on, in the default state of its device."""
         rows, known = self._as_fitted(networks, devices)
-        return self.fleet.listed.shares(_in_default_state(rows), lists, known)
-
-    def limits(self, networks: pd.DataFrame, lists: pd.DataFrame, devices: Mapping[str, Device]) -> pd.DataFrame:
-        """Return the `limit` of the time of each network in the default state of its device, by place."""
-        rows, known = self._as_fitted(networks, devices)
-        return self.fleet.listed.limits(_in_default_state(rows), lists, known)
+        usual = _in_default_state(rows)
+        kernels = self.fleet.listed.kernel_times(usual, lists, known)
+        places = range(len(rows))
+        limiting = limits(kernels, sums(usual, kernels, known), known)["limit"].reindex(places).fillna("")
+        return Explained(shares(kernels).reindex(places), limiting, self._basis(rows, kernels, known))
 
     def _as_fitted(
         self, networks: pd.DataFrame, devices: Mapping[str, Device]
@@ -59,11 +67,13 @@ class FleetModels:
         rows = networks.reset_index(drop=True)
         return rows.assign(device=[names.get(name, name) for name in rows["device"]]), known
 
-    def _basis(self, count: int) -> dict[str, Floats]:
-        """Return the numbers of measurements and of devices that the fleet was fitted on, for each row."""
-        basis = self.fleet.basis
-        measurements = sum(sum(counts.values()) for counts in basis.rows.values())
-        return {"basis_rows": np.full(count, measurements), "basis_devices": np.full(count, len(basis.devices))}
+    def _basis(self, rows: pd.DataFrame, kernels: pd.DataFrame, devices: Mapping[str, Device]) -> pd.DataFrame:
+        """Return what the times of networks rest on, with the columns `table.BASIS`."""
+        fleet, whole = self.fleet, self.fleet.basis.rows.get(LISTED, {})
+        measured = fleet.listed.operator_time.times
+        found = network_basis(kernels, len(rows), devices, fleet.operator_time, measured, whole)
+        of_power = fleet.power.fleet.measured
+        return found.assign(power_devices=len(of_power), power_measured=rows["device"].isin(list(of_power)))
 
 
 def measured_devices(fleet: Fleet, devices: Mapping[str, Device]) -> frozenset[str]:

@@ -17,6 +17,7 @@ from hpcbench.models import catalog
 from hpcbench.plan.case import Case
 from hpcbench.predict.aten.convert import ORIGIN, converted
 from hpcbench.predict.networks.memory import saved_bytes
+from hpcbench.predict.results.image_case import image_case
 from hpcbench.predict.results.memory import MemoryRange, memory_of
 from hpcbench.predict.tables import lists as list_table
 from hpcbench.predict.tables import networks as network_table
@@ -34,7 +35,10 @@ class ListedCases(NamedTuple):
 
 
 def listed_cases(cases: Sequence[Case], listed: Mapping[str, OperatorList]) -> ListedCases:
-    """Return the cases of a plan with the operators of their steps; a case without operators has the reason."""
+    """Return the cases of a plan with the operators of their steps; a case without operators has the reason.
+
+    A case whose operators cannot be listed is refused, unless the catalog of image networks has its network.
+    """
     labels = _labels(cases)
     rows, operators, memory = [], [], {}
     for case in cases:
@@ -57,12 +61,17 @@ def listed_cases(cases: Sequence[Case], listed: Mapping[str, OperatorList]) -> L
 def _row(case: Case, shown: str, reason: str) -> dict[str, Any]:
     """Return the row of a case: its columns of the table of networks, and those of `cases.CASE`."""
     own = case.parameters
+    image = image_case(own)
+    is_by_name = bool(reason and image.network)
     training = own.task == network_table.TRAINING
     return {
         "case": case.id,
         "label": shown,
         "items_per_step": own.batch_size * _items_per_input(own.model, own.model_options or {}),
-        "refused": reason,
+        "refused": "" if is_by_name else reason,
+        "unlisted": reason if is_by_name else "",
+        "image_network": image.network,
+        "image_size": image.image_size,
         "network": own.model or "",
         "phase": own.task,
         "dtype": own.dtype or _DEFAULT_DTYPE,
@@ -70,7 +79,7 @@ def _row(case: Case, shown: str, reason: str) -> dict[str, Any]:
         "optimizer": own.optimizer.content().get("name", "momentum") if training else "",
         "batch_size": own.batch_size,
         "threads": own.intra_op_threads,
-        "list_id": case.id,
+        "list_id": "" if reason else case.id,
     }
 
 

@@ -16,8 +16,21 @@ from hpcbench.predict.results.cases import asked
 from hpcbench.predict.results.derived import with_derived
 from hpcbench.predict.results.memory import MemoryRange
 from hpcbench.predict.results.state import State
-from hpcbench.predict.results.table import results, shares_by_kind
+from hpcbench.predict.results.table import Explanation, results, shares_by_kind
 from hpcbench.predict.tables.operators import UNKNOWN
+
+
+@dataclass(frozen=True)
+class Explained:
+    """What predicted times of networks are spent on and rest on: one row per place in a table of networks.
+
+    `shares` has a column per kind of operator, `limits` is the resource that limits the time, and `basis` has the
+    columns `table.BASIS`.
+    """
+
+    shares: pd.DataFrame
+    limits: pd.Series[str]
+    basis: pd.DataFrame
 
 
 class NetworkModels(Protocol):
@@ -28,11 +41,8 @@ class NetworkModels(Protocol):
     ) -> Mapping[str, pd.DataFrame]:
         """Return predictions by quantity, one row per row of `networks`, as of `tables.prediction`."""
 
-    def shares(self, networks: pd.DataFrame, lists: pd.DataFrame, devices: Mapping[str, Device]) -> pd.DataFrame:
-        """Return the share of the time in each kind of operator, one row per place in `networks`."""
-
-    def limits(self, networks: pd.DataFrame, lists: pd.DataFrame, devices: Mapping[str, Device]) -> pd.DataFrame:
-        """Return the `limit` of the time of each network, by place."""
+    def explained(self, networks: pd.DataFrame, lists: pd.DataFrame, devices: Mapping[str, Device]) -> Explained:
+        """Return what the time of each network is spent on and rests on, in the default state of its device."""
 
 
 @dataclass(frozen=True)
@@ -74,8 +84,22 @@ def predict(question: Question, models: NetworkModels, measured: Collection[str]
     rows = asked(question.cases, question.states)
     networks = rows.assign(list_id=rows["list_id"].where(rows["refused"] == "", ""))
     predicted = models.predict_networks(networks, question.lists, question.devices)
-    shares = models.shares(networks, question.lists, question.devices).reindex(range(len(rows)))
-    limits = models.limits(networks, question.lists, question.devices).reindex(range(len(rows)))
+    is_usual = (rows["state"] == "").to_numpy()
+    explained = models.explained(networks[is_usual].reset_index(drop=True), question.lists, question.devices)
     complete = with_derived(rows, predicted, question.prices, question.carbon, question.memory)
-    found = results(rows, complete, limits["limit"], shares.get(UNKNOWN), measured)
-    return found, shares_by_kind(rows, shares)
+    sizes = {name: device.memory_bytes for name, device in question.devices.items()}
+    found = results(rows, complete, _of_all_states(rows, explained), sizes, measured)
+    return found, shares_by_kind(rows[is_usual], explained.shares)
+
+
+def _of_all_states(rows: pd.DataFrame, explained: Explained) -> Explanation:
+    """Return for each row what holds for its case and device in the default state."""
+    numbers = rows.groupby(["case", "device"], sort=False).ngroup().to_numpy()
+    known = pd.Series(0.0, index=explained.limits.index)
+    unknown = explained.shares[UNKNOWN].fillna(0.0) if UNKNOWN in explained.shares else known
+    places = pd.RangeIndex(len(rows))
+    return Explanation(
+        explained.limits.reindex(numbers).set_axis(places),
+        unknown.reindex(numbers).set_axis(places),
+        explained.basis.reindex(numbers).set_axis(places),
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -11,11 +12,30 @@ TIME, POWER, ENERGY, MEMORY = "time_s", "power_w", "energy_j", "memory_bytes"
 THROUGHPUT, PRICE, EMISSIONS = "throughput_items_per_s", "price_per_million_items", "co2e_g_per_million_items"
 QUANTITIES = (TIME, POWER, ENERGY, MEMORY, THROUGHPUT, PRICE, EMISSIONS)
 KEY = ("case", "label", "device", "state", "clock_mhz", "power_limit_w")
-BASIS = ("basis_rows", "basis_devices", "distance")
+ROWS, DEVICES, OWN_ROWS, COVERED, MEASURED, DISTANCE = OF_TIME = (
+    *("basis_rows", "basis_devices", "device_rows"),
+    *("covered_fraction", "measured_fraction", "distance"),
+)
+BASIS = (*OF_TIME, "power_devices", "power_measured")  # what the time and the power rest on
+SOURCE = "predicted_from"  # of the time: the sum of a list of operators, or an image network known by its name
+OF_LIST, OF_NAME = "operators", "image network"
+FITS, CAPACITY = "fits", "device_memory_bytes"
+FITS_NOT, MAY_FIT, DOES_FIT = "no", "maybe", "yes"
 COMPUTE_BOUND, MEMORY_BOUND, LAUNCH_BOUND, POWER_BOUND = "compute", "memory", "launch", "power limit"
 MOST_UNKNOWN = 0.10  # of the time of a network; with more, it is refused
 _VALUES = ("predicted", "lower", "upper")
 _SLOWER = 1.02  # time over that without a power limit, from which on the limit counts
+
+
+class Explanation(NamedTuple):
+    """What predicted times are spent on and rest on, one row per row that was asked for.
+
+    The resource that limits the time, the share of the time in operators of unknown kind, and the columns BASIS.
+    """
+
+    limit: pd.Series[str]
+    unknown: pd.Series[float]
+    basis: pd.DataFrame
 
 
 def limits_of(quantity: str) -> tuple[str, str]:
@@ -26,35 +46,57 @@ def limits_of(quantity: str) -> tuple[str, str]:
 def results(
     asked: pd.DataFrame,
     predictions: Mapping[str, pd.DataFrame],
-    limit: pd.Series[str] | None = None,
-    unknown: pd.Series[float] | None = None,
+    explained: Explanation | None = None,
+    memory_bytes: Mapping[str, float] | None = None,
     measured: Collection[str] = (),
 ) -> pd.DataFrame:
     """Return the table of results for the rows of `asked`, as of `cases.asked`.
 
     `predictions` are by quantity of QUANTITIES, in the order of `asked`, with the columns of `tables.prediction`;
-    quantities that are missing are empty. `limit` is the resource that limits each row, and `unknown` the share of its
-    predicted time in operators of unknown kind. The table has the columns KEY; each quantity with its
-    interval; `limit`; `reason`, why a row has no time; `missing`, why it lacks other quantities; `device_measured`,
-    whether its device is one of `measured`; and BASIS.
+    quantities that are missing are empty. `memory_bytes` is the memory of each device. The table has the columns KEY;
+    each quantity with its interval; `limit`; `device_memory_bytes`, and `fits`: whether the predicted memory is in it
+    (`yes`, `no`, `maybe`, or empty if unknown); `reason`, why a row has no time; `missing`, why it lacks other
+    quantities; `device_measured`, whether its device is one of `measured`; `predicted_from`,
+    which model its time is from; and BASIS.
     """
     index = asked.index
-    refused = _refusals(asked, predictions.get(TIME), unknown)
+    refused = _refusals(asked, predictions.get(TIME), None if explained is None else explained.unknown)
     found = asked[list(KEY)].copy()
     for quantity in QUANTITIES:
         frame = predictions.get(quantity)
         for name, column in zip((quantity, *limits_of(quantity)), _VALUES, strict=True):
             values = np.full(len(asked), np.nan) if frame is None else frame[column].to_numpy(dtype="float64")
             found[name] = np.where(refused == "", values, np.nan)
-    limiting = pd.Series("", index=index) if limit is None else limit.set_axis(index).fillna("")
+    limiting = pd.Series("", index=index) if explained is None else explained.limit.set_axis(index).fillna("")
     found["limit"] = limiting.where(refused == "", "").mask(_is_held_back(found), POWER_BOUND)
+    found[CAPACITY] = asked["device"].map(dict(memory_bytes or {})).astype("float64")
+    found[FITS] = _fits(found)
     found["reason"] = refused
     found["missing"] = _missing(predictions, refused)
     found["device_measured"] = asked["device"].isin(list(measured))
-    basis = predictions.get(TIME, pd.DataFrame(index=index))
-    for name in BASIS:
-        found[name] = basis[name].to_numpy(dtype="float64") if name in basis else np.nan
-    return found.reset_index(drop=True)
+    found[SOURCE] = _source(predictions.get(TIME), refused)
+    return found.join(_basis(predictions.get(TIME), explained, index)).reset_index(drop=True)
+
+
+def _basis(time: pd.DataFrame | None, explained: Explanation | None, index: pd.Index) -> pd.DataFrame:
+    """Return the columns BASIS: those of the predictions of time, and for rows without them, of the explanation."""
+    of_operators = pd.DataFrame(index=index) if explained is None else explained.basis.set_axis(index)
+    own = pd.DataFrame(index=index) if time is None else time.set_axis(index)
+    return own.reindex(columns=list(BASIS)).combine_first(of_operators.reindex(columns=list(BASIS)))[list(BASIS)]
+
+
+def _source(time: pd.DataFrame | None, refused: pd.Series[str]) -> np.ndarray:
+    """Return which model the time of each row is from; empty for refused rows."""
+    source = OF_LIST if time is None or SOURCE not in time else time[SOURCE].to_numpy()
+    return np.where(refused == "", source, "")
+
+
+def _fits(found: pd.DataFrame) -> np.ndarray:
+    """Return whether the memory of each row is that of its device at most, by its prediction and its upper limit."""
+    size, predicted, upper = (found[name] for name in (CAPACITY, MEMORY, limits_of(MEMORY)[1]))
+    unknown = (size.isna() | predicted.isna()).to_numpy()
+    conditions = [unknown, (predicted > size).to_numpy(), (upper > size).to_numpy()]
+    return np.select(conditions, ["", FITS_NOT, MAY_FIT], DOES_FIT)
 
 
 def _refusals(asked: pd.DataFrame, time: pd.DataFrame | None, unknown: pd.Series[float] | None) -> pd.Series[str]:
@@ -93,12 +135,10 @@ def _missing(predictions: Mapping[str, pd.DataFrame], refused: pd.Series[str]) -
 def shares_by_kind(asked: pd.DataFrame, shares: pd.DataFrame) -> pd.DataFrame:
     """Return the share of the time in each kind of operator: `case`, `device`, `kind`, `share`, the largest first.
 
-    `shares` has one row per row of `asked`, by place, and one column per kind. Only default states count, since shares
-    by kind differ little between states.
+    `shares` has one row per row of `asked`, by place, and one column per kind.
     """
-    usual = np.flatnonzero((asked["state"] == "").to_numpy())
-    kept = shares.reindex(usual).assign(
-        case=asked["case"].to_numpy()[usual], device=asked["device"].to_numpy()[usual], _place=usual
+    kept = shares.reset_index(drop=True).assign(
+        case=asked["case"].to_numpy(), device=asked["device"].to_numpy(), _place=range(len(asked))
     )
     long = kept.melt(id_vars=["case", "device", "_place"], var_name="kind", value_name="share")
     ordered = long[long["share"] > 0].sort_values(["_place", "share"], ascending=[True, False], kind="stable")

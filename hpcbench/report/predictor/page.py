@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from hpcbench.predict.results.choices import by_case
-from hpcbench.predict.results.table import MEMORY, QUANTITIES, TIME, limits_of
+from hpcbench.predict.results.table import BASIS, MEMORY, QUANTITIES, TIME, limits_of
 from hpcbench.report.charts import components
 from hpcbench.report.html import page_model
 from hpcbench.report.html.figure import on_page
 from hpcbench.report.text.predictions.columns import columns
 from hpcbench.report.text.predictions.quantities import quantity
-from hpcbench.report.text.predictions.summary import Wanted, bases, limiting, recommendations, refusals
+from hpcbench.report.text.predictions.summary import Wanted, bases, limiting, recommendations, refusals, without_room
 from hpcbench.util.text import plural
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 MOST_CASES = 20  # with headlines and a table of their own
 MOST_ROWS = 5000
-_HIDDEN = ("case", "clock_mhz", "power_limit_w", "basis_rows", "basis_devices", "distance", "device_measured")
+_HIDDEN = ("case", "clock_mhz", "power_limit_w", "device_measured", *BASIS)
 
 
 def page_of_predictions(
@@ -60,6 +60,7 @@ def _headlines(
     details = [
         *found[1:],
         *(f"Time by kind of operator: {line}." for line in limiting(rows, predictions)),
+        *(f"{line}." for line in without_room(rows)),
         *(f"Based on: {line}." for line in bases(rows)),
     ]
     label = rows["label"].iloc[0]

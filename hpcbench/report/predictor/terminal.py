@@ -10,7 +10,7 @@ from rich.text import Text
 
 from hpcbench.predict.results.choices import by_case
 from hpcbench.report.text.predictions.columns import columns
-from hpcbench.report.text.predictions.summary import Wanted, bases, limiting, recommendations, refusals
+from hpcbench.report.text.predictions.summary import Wanted, bases, limiting, recommendations, refusals, without_room
 from hpcbench.report.text.text_columns import as_table, fitting
 from hpcbench.util.text import plural
 
@@ -51,6 +51,7 @@ def _print_case(
         *recommendations(rows, predictions, wanted),
         *(f"time by kind: {line}" for line in limiting(rows, predictions)),
         *(f"based on: {line}" for line in bases(shown)),
+        *without_room(shown),
         *refusals(shown),
     ]
     for line in lines:

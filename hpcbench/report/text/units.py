@@ -17,6 +17,7 @@ _ENDINGS = {
     "_kwh_per_million_items": "kWh/million items",
     "_kwh_per_run": "kWh/run",
     "_j": "J",
+    "_power_w": "W",
     "_s": "s",
     "_bytes": "B",
 }
@@ -29,7 +30,8 @@ def apart(column: str) -> tuple[str, str]:
     ending = next((each for each in _ENDINGS if column.endswith(each)), "")
     if not ending or column.startswith((USER_PARAMETER, PREFIX)):
         return plain(column).replace("_", " "), ""
-    return column.removesuffix(ending).replace("_", " "), _ENDINGS[ending]
+    title = column.removesuffix("_w" if ending == "_power_w" else ending)
+    return title.replace("_", " "), _ENDINGS[ending]
 
 
 def header_of(column: str) -> str:

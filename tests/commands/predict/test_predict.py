@@ -135,6 +135,6 @@ def test_models_that_were_fitted_on_a_device_say_so(predict: Callable[..., Any],
     write(invoke.workspace / "data", operators_time=rows, devices=sheets)
     invoke("predictor", "fit", "data")
     text = predict("--device", GPUS).stdout
-    assert "based on: a100-pcie-40: 60 measurements of 2 devices; this device was measured" in text
-    assert "based on: h100-sxm: 60 measurements of 2 devices; this device was not measured" in text
+    assert "based on: a100-pcie-40: measured device: 30 of 60 measurements of 2 devices" in text
+    assert "based on: h100-sxm: device not measured: 60 measurements of 2 devices" in text
     assert "Models of fleet.json, fitted on 60 rows of 2 devices (data " in text

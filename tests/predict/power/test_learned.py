@@ -24,6 +24,17 @@ def test_shapes_decide_and_unmeasured_kinds_have_no_answer() -> None:
     assert np.isnan(single).all()
 
 
+def test_a_size_that_a_library_treats_differently_is_found() -> None:
+    rows = operators(count=1200)
+    rows = rows[rows["kind"] == "gemm"].reset_index(drop=True)
+    odd = rows["m"].isin([128.0, 1024.0]).to_numpy()
+    log_power = np.where(odd, -1.0, -0.5)
+    shapes = features(rows, DEVICES, bounds(rows, DEVICES))[["dtype", "batch", "n"]]  # without m
+    model = learned.fit(shapes, rows, log_power)
+    found = learned.Learned.from_json(model.to_json()).log_power(shapes, rows)
+    assert found == pytest.approx(log_power, abs=0.05)
+
+
 def test_few_rows_have_no_model() -> None:
     rows = operators(count=20)
     shapes = features(rows, DEVICES, bounds(rows, DEVICES))

@@ -28,11 +28,11 @@ PRODUCT = ListedOperator(
 )
 
 
-def planned() -> tuple[Case, ...]:
-    text = """
+def planned(model: str = "gpt, model_options: {sequence_length: 16}") -> tuple[Case, ...]:
+    text = f"""
 name: trial
-parameters: {framework: pytorch, model: gpt, model_options: {sequence_length: 16}, batch_size: 2, cpus_per_task: 2}
-matrix: {intra_op_threads: [1, 2]}
+parameters: {{framework: pytorch, model: {model}, batch_size: 2, cpus_per_task: 2}}
+matrix: {{intra_op_threads: [1, 2]}}
 """
     document = parse_yaml(text, "trial.yaml")
     return make_plan(load_experiment(document), document, Site(name="here", scheduler="local")).cases
@@ -50,3 +50,10 @@ def test_cases_have_labels_items_threads_and_their_lists() -> None:
         [cases[0].id, "gemm", 8, 2, 4, 3]
     ]
     assert set(found.memory) == {cases[0].id}
+
+
+def test_an_image_network_that_cannot_be_listed_is_not_refused() -> None:
+    cases = planned("torchvision/resnet50")
+    found = listed_cases(cases[:1], {cases[0].id: OperatorList(cases[0].id, reason="no torchvision")}).cases.iloc[0]
+    assert (found["refused"], found["unlisted"], found["list_id"]) == ("", "no torchvision", "")
+    assert found["image_network"] == "torchvision/resnet50"

@@ -21,6 +21,8 @@ CASES = pd.DataFrame(
         "label": ["batch_size=8", "batch_size=16"],
         "items_per_step": [8, 16],
         "refused": ["", "task: operator has no network"],
+        "image_network": "",
+        "unlisted": "",
         "network": "resnet50",
         "list_id": ["c1", "c2"],
     }
@@ -37,6 +39,12 @@ def predictions(values: list[float], factor: float = 1.1, reason: str = "") -> p
             "reason": np.where(np.isnan(found), reason, ""),
         }
     )
+
+
+def explained(*limits: str, unknown: float = 0.0) -> table.Explanation:
+    """Return an explanation of rows with these limits, which rest on nothing."""
+    basis = pd.DataFrame(index=range(len(limits)))
+    return table.Explanation(pd.Series(limits), pd.Series([unknown] * len(limits)), basis)
 
 
 def one_case(times: dict[str, list[float]], energies: dict[str, list[float]], factor: float = 1.1) -> pd.DataFrame:
@@ -74,7 +82,7 @@ def test_refused_rows_have_a_reason_and_no_values() -> None:
 @pytest.mark.parametrize(("share", "is_refused"), [(0.05, False), (0.10, False), (0.25, True)])
 def test_a_network_of_unknown_operators_is_refused(share: float, is_refused: bool) -> None:
     rows = asked(CASES.head(1), {"a": []})
-    found = table.results(rows, {table.TIME: predictions([0.1])}, unknown=pd.Series([share]))
+    found = table.results(rows, {table.TIME: predictions([0.1])}, explained("compute", unknown=share))
     assert (found["reason"][0] == "25 % of the predicted time is in operators of unknown kind") == is_refused
     assert found[table.TIME].isna()[0] == is_refused
 
@@ -88,13 +96,13 @@ def test_a_missing_quantity_has_its_reason() -> None:
 def test_a_power_limit_that_slows_the_case_down_is_what_limits_it() -> None:
     rows = asked(CASES.head(1), {"a": [LIMIT], "b": [LIMIT]})
     given = {table.TIME: predictions([0.1, 0.2, 0.1, 0.1])}
-    found = table.results(rows, given, limit=pd.Series(["compute"] * 4))
+    found = table.results(rows, given, explained(*["compute"] * 4))
     assert found["limit"].tolist() == ["compute", "power limit", "compute", "compute"]
 
 
-def test_shares_are_of_default_states_with_the_largest_first() -> None:
-    rows = asked(CASES.head(1), {"a": [SLOWER_CLOCK], "b": []})
-    shares = pd.DataFrame({"conv": [0.2, 0.5, 0.9], "gemm": [0.8, 0.5, 0.1], "rnn": [0.0, 0.0, 0.0]})
+def test_shares_have_the_largest_first() -> None:
+    rows = asked(CASES.head(1), {"a": [], "b": []})
+    shares = pd.DataFrame({"conv": [0.2, 0.9], "gemm": [0.8, 0.1], "rnn": [0.0, 0.0]})
     assert table.shares_by_kind(rows, shares).to_numpy().tolist() == [
         ["c1", "a", "gemm", 0.8],
         ["c1", "a", "conv", 0.2],
@@ -130,6 +138,27 @@ def test_within_a_limit_the_candidate_of_least_energy_counts() -> None:
     assert found.best is not None
     assert found.best.best.label == "a"
     assert within(one_case(times, energies), 0.1).best is None
+
+
+@pytest.mark.parametrize(("size", "expected"), [(4e9, "no"), (5.4e9, "maybe"), (8e9, "yes"), (math.nan, "")])
+def test_a_case_fits_a_device_or_not(size: float, expected: str) -> None:
+    rows = asked(CASES.head(1), {"a": []})
+    given = {table.TIME: predictions([0.1]), table.MEMORY: predictions([5e9])}
+    found = table.results(rows, given, memory_bytes={"a": size})
+    assert found["fits"].tolist() == [expected]
+
+
+def test_a_device_without_room_is_never_recommended() -> None:
+    rows = asked(CASES.head(1), {"small": [SLOWER_CLOCK], "large": []})
+    times, energies = predictions([0.1, 0.1, 0.2]), predictions([10.0, 5.0, 20.0])
+    given = {table.TIME: times, table.ENERGY: energies, table.MEMORY: predictions([5e9] * 3)}
+    found = table.results(rows, given, memory_bytes={"small": 4e9, "large": 8e9})
+    for quantity in (table.TIME, table.ENERGY):
+        best = best_device(found, quantity)
+        assert best is not None
+        assert (best.best.device, best.others) == ("large", ())
+    assert best_states(found) == []
+    assert [each.label for each in within(found, 1.0).limited.within] == ["large"]
 
 
 def test_rows_are_grouped_by_case() -> None:

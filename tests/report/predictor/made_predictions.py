@@ -9,7 +9,7 @@ from hpcbench.config.pricing import Price
 from hpcbench.config.site import Carbon
 from hpcbench.predict.devices.device import Device
 from hpcbench.predict.results.memory import MemoryRange
-from hpcbench.predict.results.predictions import Predictions, Question, predict
+from hpcbench.predict.results.predictions import Explained, Predictions, Question, predict
 from hpcbench.predict.results.state import State
 from hpcbench.predict.tables import lists, prediction
 
@@ -29,21 +29,19 @@ class MadeModels:
         power = networks["device"].map(POWERS).to_numpy() * np.where(slow, 0.6, 1.0)
         reason = np.where(np.isnan(time), "no description of the device 'unknown-device'", "").astype(object)
         width = np.full(len(networks), np.log(1.1))
-        found = {
+        return {
             name: prediction.table(np.log(values), width, reason)
             for name, values in (("time_s", time), ("power_w", power), ("energy_j", time * power))
         }
-        basis = {"basis_rows": 312, "basis_devices": 5, "distance": 0.0}
-        found["time_s"] = found["time_s"].assign(**basis)
-        return found
 
-    def shares(self, networks: pd.DataFrame, lists: pd.DataFrame, devices: object) -> pd.DataFrame:
-        """Return the same shares for each network."""
-        return pd.DataFrame({"gemm": [0.7] * len(networks), "layer_norm": 0.3})
-
-    def limits(self, networks: pd.DataFrame, lists: pd.DataFrame, devices: object) -> pd.DataFrame:
-        """Return that each network is limited by compute."""
-        return pd.DataFrame({"limit": ["compute"] * len(networks)})
+    def explained(self, networks: pd.DataFrame, lists: pd.DataFrame, devices: object) -> Explained:
+        """Return the same shares for each network, that it is limited by compute, and the same measurements."""
+        shares = pd.DataFrame({"gemm": [0.7] * len(networks), "layer_norm": 0.3})
+        own = np.where(networks["device"] == "l40s", 60, 0)
+        basis = {"basis_rows": 312, "basis_devices": 5, "device_rows": own, "covered_fraction": 1.0}
+        measured = {"measured_fraction": 0.0, "distance": 0.0, "power_devices": 2, "power_measured": own > 0}
+        limits = pd.Series("compute", index=range(len(networks)))
+        return Explained(shares, limits, pd.DataFrame({**basis, **measured}))
 
 
 def question(
@@ -56,6 +54,8 @@ def question(
             "label": ["batch_size=8", "batch_size=16"],
             "items_per_step": [8, 16],
             "refused": "",
+            "image_network": "",
+            "unlisted": "",
             "batch_size": [8, 16],
             "list_id": ["c1", "c2"],
         }

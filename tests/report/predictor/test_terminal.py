@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 
 import pytest
 from rich.console import Console
 
+from hpcbench.predict.devices.device import Device
 from hpcbench.predict.results.table import ENERGY, TIME
 from hpcbench.report.predictor.terminal import print_predictions
 from hpcbench.report.text.predictions.summary import Wanted
@@ -77,11 +79,25 @@ def test_within_a_limit() -> None:
 def test_shares_basis_and_refusals_are_printed() -> None:
     text = printed()
     assert "time by kind: a100-pcie-40, h100-sxm, l40s: gemm 70 %, layer norm 30 %" in text
-    assert "based on: a100-pcie-40, h100-sxm: 312 measurements of 5 devices; this device was not measured" in text
-    assert "based on: l40s: 312 measurements of 5 devices; this device was measured" in text
+    others = "device not measured: 312 measurements of 5 devices; power from 2 other devices"
+    assert f"based on: a100-pcie-40, h100-sxm: {others}" in text
+    assert "based on: l40s: measured device: 60 of 312 measurements of 5 devices; power measured on it" in text
     assert "unknown-device: not predicted: no description of the device 'unknown-device'" in text
 
 
 def test_several_cases_have_titles() -> None:
     text = printed(cases=2)
     assert text.index("batch_size=8\n") < text.index("batch_size=16\n")
+
+
+def test_a_device_without_room_is_marked_and_named() -> None:
+    asked = question(1)
+    device = Device("l40s", "nvidia", "x", 2023, 100, 1000.0, 1e13, 1.5 * 2**30, 1e12, 1e7, 300.0)
+    small = replace(asked, devices={"l40s": device, "h100-sxm": replace(device, memory_bytes=3.0 * 2**30)})
+    console = Console(file=io.StringIO(), width=200)
+    print_predictions(made_predictions(small), Wanted(), frozenset(), console)
+    text = console.file.getvalue()  # type: ignore[attr-defined]
+    assert [line.split()[-1] for line in text.splitlines()[:4]] == ["fits", "compute", "maybe", "no"]
+    assert "l40s: does not fit: needs about 2 GiB of memory, more than the 1.5 GiB of the device" in text
+    assert "h100-sxm: may not fit" in text
+    assert "l40s needs least energy" not in text

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 _FILE = Path(__file__).with_name("image_networks.json.gz")
 _SAME_PARAMETERS = 0.03  # difference of the logarithms of two numbers of parameters, at most
 _MILLION, _GIGA = 1e6, 1e9
+ZOOS = ("timm", "torchvision")
 
 
 @dataclass(frozen=True)
@@ -45,16 +46,19 @@ class Catalog:
     """
 
     operators: pd.DataFrame
-    zoos: tuple[Mapping[str, Entry], ...]  # timm, torchvision
+    zoos: tuple[Mapping[str, Entry], ...]  # in the order of ZOOS
     old_names: Mapping[str, str]
 
     def find(self, name: str, mparams: float = math.nan) -> Entry | None:
         """Return the network of a name, or None.
 
-        Of several with this name, in different zoos or under an old name, take the one with `mparams` million
-        parameters. Without `mparams`, torchvision comes first. An old name can have a prefix or a suffix for its
-        weights, which counts only if the parameters agree.
+        A name such as `timm/resnet50` is that of one zoo. Of several with this name, in different zoos or under an old
+        name, take the one with `mparams` million parameters. Without `mparams`, torchvision comes first. An old name
+        can have a prefix or a suffix for its weights, which counts only if the parameters agree.
         """
+        zoo, slash, short = name.partition("/")
+        if slash:
+            return self._of_zoo(zoo, short)
         known = math.isfinite(mparams) and mparams > 0
         zoos = self.zoos if known else self.zoos[::-1]
         exact, derived = (name, self.old_names.get(name, name)), (name.split("_", 1)[-1], name.rsplit("_", 1)[0])
@@ -63,6 +67,12 @@ class Catalog:
             return found[0] if found else None
         same = [entry for entry in _all(zoos, (*exact, *derived)) if _distance(entry, mparams) <= _SAME_PARAMETERS]
         return next(iter(same), min(found, key=lambda entry: _distance(entry, mparams), default=None))
+
+    def _of_zoo(self, zoo: str, name: str) -> Entry | None:
+        """Return the network of a zoo. Names of timm can end with those of their weights: `resnet50.a1_in1k`."""
+        networks = dict(zip(ZOOS, self.zoos, strict=True)).get(zoo, {})
+        short = name.partition(".")[0]
+        return networks.get(short) or networks.get(self.old_names.get(short, ""))
 
     def gmacs(self, entry: Entry) -> float:
         """Return the MACs of a network for one image of its own size, in 10^9."""
@@ -93,10 +103,7 @@ def catalog_of(content: Mapping[str, Any]) -> Catalog:
     powers = {
         name: operators[name].astype("float64").fillna(pd.Series(grows)) for name in ("macs_power", "elements_power")
     }
-    zoos = tuple(
-        {name: _entry(name, entry) for name, entry in content["networks"][zoo].items()}
-        for zoo in ("timm", "torchvision")
-    )
+    zoos = tuple({name: _entry(name, entry) for name, entry in content["networks"][zoo].items()} for zoo in ZOOS)
     return Catalog(operators.assign(**powers), zoos, content["old_names"])
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from hpcbench.predict.devices.device import CPU, GPU
 from hpcbench.predict.networks.images.conditions import CONDITIONS
@@ -56,8 +57,17 @@ class Core:
 
 def groups(rows: pd.DataFrame) -> pd.Series:
     """Return the group of each row whose errors are alike: device, phase, and half or full precision."""
-    half = rows["dtype"].isin(HALF).map({True: "half", False: "full"})
-    return rows["device"] + "|" + rows["phase"] + "|" + half
+    return rows["device"] + "|" + rows["phase"] + "|" + _precision(rows)
+
+
+def measured_conditions(rows: pd.DataFrame, kind: NDArray[np.object_]) -> pd.Series:
+    """Return what a kind of device was measured in: kind, phase, half or full precision, and execution."""
+    of_device = pd.Series(kind, index=rows.index, dtype="object")
+    return of_device + "|" + rows["phase"] + "|" + _precision(rows) + "|" + rows["execution"]
+
+
+def _precision(rows: pd.DataFrame) -> pd.Series:
+    return rows["dtype"].isin(HALF).map({True: "half", False: "full"})
 
 
 def prior_core(kind: str) -> Core:

@@ -12,7 +12,14 @@ from numpy.typing import NDArray
 
 from hpcbench.predict.devices.device import CPU, GPU, Device
 from hpcbench.predict.networks.catalog.catalog import Catalog, shipped_catalog
-from hpcbench.predict.networks.images.core import Core, fit_core, groups, prior_core, shares
+from hpcbench.predict.networks.images.core import (
+    Core,
+    fit_core,
+    groups,
+    measured_conditions,
+    prior_core,
+    shares,
+)
 from hpcbench.predict.networks.images.intervals import Intervals, fit_intervals, prior_intervals
 from hpcbench.predict.networks.images.prepared import Prepared, prepare
 from hpcbench.predict.tables.prediction import Estimate, Floats
@@ -23,11 +30,15 @@ _FEWEST = 30  # rows of a kind of device for a fit
 
 @dataclass(frozen=True)
 class ImageNetworks:
-    """Fitted cores and intervals by kind of device, and the number of measured rows by group of `core.groups`."""
+    """Fitted cores and intervals by kind of device, and the number of measured rows by group of `core.groups`.
+
+    `conditions` are those of the measured rows, as of `core.measured_conditions`.
+    """
 
     cores: Mapping[str, Core]
     intervals: Mapping[str, Intervals]
     rows: Mapping[str, int]
+    conditions: frozenset[str]
     catalog: Catalog
 
     def estimate(self, networks: pd.DataFrame, devices: Mapping[str, Device]) -> Estimate:
@@ -42,6 +53,16 @@ class ImageNetworks:
         basis = np.where(rows > 0, rows, sum(self.rows.values()))
         table = prediction_table(found.log_value, half, found.reason)
         return table.assign(basis_rows=basis, basis_devices=len(measured), distance=np.nan)
+
+    def knows(self, networks: pd.DataFrame, devices: Mapping[str, Device]) -> NDArray[np.bool_]:
+        """Return which rows can be predicted, and have conditions that were measured on their kind of device.
+
+        Examples of such conditions are training in half precision, or compiled execution.
+        """
+        asked, reason = prepare(networks, self.catalog, devices)
+        found = reason == ""
+        found[found] = measured_conditions(asked.rows, asked.kind).isin(list(self.conditions)).to_numpy()
+        return np.asarray(found, dtype=bool)
 
     def shares(self, networks: pd.DataFrame, devices: Mapping[str, Device]) -> pd.DataFrame:
         """Return the fraction of the predicted time by component of `rooflines.COMPONENTS`; NaN for refused rows."""
@@ -74,6 +95,7 @@ class ImageNetworks:
             "cores": {kind: core.to_json() for kind, core in self.cores.items()},
             "intervals": {kind: each.to_json() for kind, each in self.intervals.items()},
             "rows": dict(self.rows),
+            "conditions": sorted(self.conditions),
         }
 
     @classmethod
@@ -83,6 +105,7 @@ class ImageNetworks:
             {kind: Core.from_json(core) for kind, core in data["cores"].items()},
             {kind: Intervals.from_json(each) for kind, each in data["intervals"].items()},
             data["rows"],
+            frozenset(data["conditions"]),
             catalog or shipped_catalog(),
         )
 
@@ -104,4 +127,6 @@ def fit(
         cores[kind] = fit_core(kind, rows) if enough else prior_core(kind)
         intervals[kind] = fit_intervals(rows, cores[kind]) if enough and calibrate else prior_intervals()
     counts = groups(usable.rows).value_counts()
-    return ImageNetworks(cores, intervals, {str(name): int(count) for name, count in counts.items()}, catalog)
+    rows_by_group = {str(name): int(count) for name, count in counts.items()}
+    conditions = frozenset(measured_conditions(usable.rows, usable.kind))
+    return ImageNetworks(cores, intervals, rows_by_group, conditions, catalog)

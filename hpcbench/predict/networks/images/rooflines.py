@@ -14,6 +14,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from hpcbench.predict.devices.device import CPU, FLOAT16, FLOAT32, TF32, Device
+from hpcbench.predict.devices.threads import thread_fractions
 from hpcbench.predict.networks.images.versions import FUSED_ATTENTION, versions
 from hpcbench.predict.networks.images.workload import KINDS, OTHERS, PRODUCTS, WITH_WEIGHTS, Workload
 from hpcbench.predict.tables.prediction import Floats
@@ -83,6 +84,7 @@ def rates(networks: pd.DataFrame, devices: Mapping[str, Device]) -> pd.DataFrame
     The columns are rates of products in matrix units and in vector units, bandwidth and last cache in SI units, the
     bytes of an element, the version of the library, and whether matrix units have the precision (`has_matrix`). A
     device without units for float16 computes in float32: libraries convert, so that half precision moves as many bytes.
+    CPUs have the rates of the row's number of threads.
     """
     found = [devices[name] for name in networks["device"]]
     half = networks["dtype"].isin(HALF).to_numpy()
@@ -91,12 +93,13 @@ def rates(networks: pd.DataFrame, devices: Mapping[str, Device]) -> pd.DataFrame
         for device, is_half in zip(found, half, strict=True)
     ]
     pairs = list(zip(found, precisions, strict=True))
+    compute, memory = thread_fractions(networks, devices)
     has_half = np.array([device.has_matrix_units(FLOAT16) for device in found], dtype=bool)
     return pd.DataFrame(
         {
-            "matrix": [device.flops_per_s(name) for device, name in pairs],
-            "vector": [device.vector_flops_per_s for device in found],
-            "bandwidth": [device.memory_bytes_per_s for device in found],
+            "matrix": compute * np.array([device.flops_per_s(name) for device, name in pairs]),
+            "vector": compute * np.array([device.vector_flops_per_s for device in found]),
+            "bandwidth": memory * np.array([device.memory_bytes_per_s for device in found]),
             "cache": [device.l2_bytes for device in found],
             "bytes": np.where(half & has_half, 2.0, 4.0),
             "version": versions(networks["library"]),

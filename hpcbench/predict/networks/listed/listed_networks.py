@@ -15,7 +15,6 @@ from hpcbench.predict.devices.device import Device
 from hpcbench.predict.networks.listed import left_out, regular, targets
 from hpcbench.predict.networks.listed.compiled import as_compiled
 from hpcbench.predict.networks.listed.kernels import kernels
-from hpcbench.predict.networks.listed.limits import limits
 from hpcbench.predict.networks.listed.measured import MeasuredTime, measured_times
 from hpcbench.predict.networks.listed.observations import observations
 from hpcbench.predict.networks.listed.operator_time import OperatorTime
@@ -23,7 +22,7 @@ from hpcbench.predict.networks.listed.predicted import log_times
 from hpcbench.predict.networks.listed.ratio import Ratio
 from hpcbench.predict.networks.listed.refusals import reasons
 from hpcbench.predict.networks.listed.regular import RegularTime
-from hpcbench.predict.networks.listed.sums import kernel_times, shares, sums
+from hpcbench.predict.networks.listed.sums import kernel_times, sums
 from hpcbench.predict.tables.prediction import Estimate, Floats
 
 _LEAST_SPREAD = 0.05  # of networks, as a logarithm
@@ -85,15 +84,6 @@ class ListedNetworks:
         asked, listed = as_compiled(networks[described], lists)
         found = kernel_times(asked, kernels(listed), devices, self.operator_time)
         return found.assign(place=places[found["place"].to_numpy()])
-
-    def shares(self, networks: pd.DataFrame, lists: pd.DataFrame, devices: Mapping[str, Device]) -> pd.DataFrame:
-        """Return the share of the device time in each kind of operator, one row per place in `networks`."""
-        return shares(self.kernel_times(networks, lists, devices))
-
-    def limits(self, networks: pd.DataFrame, lists: pd.DataFrame, devices: Mapping[str, Device]) -> pd.DataFrame:
-        """Return what limits the time of each network: see `limits.limits`."""
-        times = self.kernel_times(networks, lists, devices)
-        return limits(times, sums(networks, times, devices), devices)
 
     def to_json(self) -> dict[str, Any]:
         """Return the model as JSON types, without the model of the operators that it does not cover itself."""

@@ -23,6 +23,7 @@ _SAME_STATE = 0.05  # relative difference of clocks, and of power limits, of one
 # What identifies an operator on a device. Gradients of products are products: the phase does not matter.
 _KEY = ("device", "threads", *(name for name in table.WORK if name != "phase"))
 _STATE = ("clock_mhz", "power_limit_w")
+_SEPARATOR = "|"  # of the parts of a key, of which the device is the first
 
 
 @dataclass(frozen=True)
@@ -63,6 +64,11 @@ class MeasuredTime:
             reason=np.where(known, "", found.reason).astype(object),
         )
 
+    @property
+    def devices(self) -> frozenset[str]:
+        """Return the devices with measured times."""
+        return frozenset(key.partition(_SEPARATOR)[0] for key in self.times)
+
     def to_json(self) -> dict[str, Any]:
         """Return the measured times as JSON types, without `others`: clock, limit and logarithm of seconds by key."""
         return {key: [[_null(v) for v in astuple(each)] for each in found] for key, found in self.times.items()}
@@ -91,7 +97,7 @@ def measured_times(operators: pd.DataFrame, devices: Collection[str], others: Re
 def keys(operators: pd.DataFrame) -> list[str]:
     """Return the key of each operator on its device, as text."""
     rows = operators[list(_KEY)].to_dict("list")
-    return ["|".join(map(_text, each)) for each in zip(*rows.values(), strict=True)]
+    return [_SEPARATOR.join(map(_text, each)) for each in zip(*rows.values(), strict=True)]
 
 
 def _log_s(known: tuple[Measured, ...], clock_mhz: float, power_limit_w: float) -> float:

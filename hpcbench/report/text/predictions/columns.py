@@ -7,7 +7,18 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from hpcbench.predict.results.table import EMISSIONS, ENERGY, MEMORY, POWER, PRICE, THROUGHPUT, TIME
+from hpcbench.predict.results.table import (
+    EMISSIONS,
+    ENERGY,
+    FITS,
+    FITS_NOT,
+    MAY_FIT,
+    MEMORY,
+    POWER,
+    PRICE,
+    THROUGHPUT,
+    TIME,
+)
 from hpcbench.report.text.numbers import between, column_format
 from hpcbench.report.text.predictions.quantities import known_quantities
 from hpcbench.report.text.text_columns import NEVER, Column
@@ -30,7 +41,8 @@ def device_in_state(row: pd.Series[str]) -> str:
 def columns(rows: pd.DataFrame, predictions: Predictions) -> list[Column]:
     """Return the columns of those rows of a case that have a time; quantities without any value are left out."""
     names = tuple(device_in_state(row) for _, row in rows.iterrows())
-    return [Column("device", names, is_text=True, identifies=True), *_numbers(rows, predictions), _limits(rows)]
+    devices = Column("device", names, is_text=True, identifies=True)
+    return [devices, *_numbers(rows, predictions), _limits(rows), *_fits(rows)]
 
 
 def _numbers(rows: pd.DataFrame, predictions: Predictions) -> Iterator[Column]:
@@ -48,3 +60,9 @@ def _numbers(rows: pd.DataFrame, predictions: Predictions) -> Iterator[Column]:
 
 def _limits(rows: pd.DataFrame) -> Column:
     return Column("limit", tuple(rows["limit"]), _LIMIT, is_text=True)
+
+
+def _fits(rows: pd.DataFrame) -> Iterator[Column]:
+    """Yield whether the cases fit the memory of the devices, if one does not, or may not."""
+    if rows[FITS].isin([FITS_NOT, MAY_FIT]).any():
+        yield Column("fits", tuple(rows[FITS]), NEVER, is_text=True)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 import pandas as pd
 
@@ -11,13 +11,16 @@ from hpcbench.analysis.stats.ratio_text import times
 from hpcbench.predict.choice.ratios import Candidate, Ratio
 from hpcbench.predict.choice.recommendation import Compared, Recommendation
 from hpcbench.predict.results.choices import BestState, WithinLimit
-from hpcbench.predict.results.table import ENERGY, TIME
-from hpcbench.report.text.numbers import duration
+from hpcbench.predict.results.table import CAPACITY, ENERGY, MEMORY, OF_NAME, SOURCE, TIME
+from hpcbench.report.text.numbers import duration, memory
 from hpcbench.util.text import in_list, plural
 
 NO_DATA = "roofline of the data sheet; no measurements"
+MAY_NOT_FIT = "may not fit: the upper limit of the memory exceeds that of the device"
 _MOST_KINDS = 4
 _SMALLEST = 0.01  # share of the time that is shown
+_COVERED = 0.9  # of the time in kinds of operators with measurements; with less, the rest is shown
+_FAR = 1.0  # standard deviations from the measured operators
 _BEST = {TIME: "is fastest", ENERGY: "needs least energy"}
 _AS_GOOD = {TIME: "may be as fast", ENERGY: "may need as little energy"}
 _NOUN = {TIME: "time", ENERGY: "energy"}
@@ -95,15 +98,41 @@ def shares(rows: pd.DataFrame) -> str:
     return ", ".join([*words, *([f"others {_percent(rest)}"] if rest >= _SMALLEST else [])])
 
 
-def basis(row: pd.Series[float]) -> str:
-    """Return what a row of results rests on: `312 measurements of 5 devices; this device was not measured`."""
-    count = row["basis_rows"]
+def basis(row: pd.Series[Any]) -> str:
+    """Return what a row of results rests on.
+
+    `measured device: 60 of 312 measurements of 5 devices`, or `device not measured: 312 measurements of 5 devices; far
+    from the training data (2.1 standard deviations)`.
+    """
+    count, own = row["basis_rows"], row["device_rows"]
     if not count > 0:
         return NO_DATA
-    seen = "was measured" if row["device_measured"] else "was not measured"
-    text = f"{count:,.0f} measurements of {plural(int(row['basis_devices']), 'device')}; this device {seen}"
-    far = row["distance"]
-    return text if math.isnan(far) or far <= 0 else f"{text}; {far:.1f} standard deviations from the measured operators"
+    of_images = " of image networks" if row.get(SOURCE) == OF_NAME else ""
+    of_all = f"{plural(int(count), 'measurement')}{of_images} of {plural(int(row['basis_devices']), 'device')}"
+    found = [f"measured device: {own:,.0f} of {of_all}" if own > 0 else f"device not measured: {of_all}"]
+    if row["measured_fraction"] >= _SMALLEST:
+        found.append(f"{_percent(row['measured_fraction'])} of the time in operators that were measured on it")
+    if row["covered_fraction"] < _COVERED:
+        found.append(
+            f"{_percent(1.0 - row['covered_fraction'])} of the time in kinds of operators without measurements"
+        )
+    if row["distance"] >= _FAR:
+        found.append(f"far from the training data ({row['distance']:.1f} standard deviations)")
+    return "; ".join(found)
+
+
+def power_basis(row: pd.Series[Any]) -> str:
+    """Return what the power of a row of results rests on; empty if the row rests on no measurements at all."""
+    count = row["power_devices"]
+    if not count > 0:
+        return "power from the data sheet" if row["basis_rows"] > 0 else ""
+    return "power measured on it" if row["power_measured"] else f"power from {plural(int(count), 'other device')}"
+
+
+def does_not_fit(row: pd.Series[Any]) -> str:
+    """Return that a case needs more memory than its device has, with both sizes."""
+    need, has = memory(row[MEMORY]), memory(row[CAPACITY])
+    return f"does not fit: needs about {need} of memory, more than the {has} of the device"
 
 
 def grouped(texts: Iterable[tuple[str, str]]) -> list[str]:

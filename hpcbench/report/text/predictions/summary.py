@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from hpcbench.predict.results.choices import best_device, best_states, within
-from hpcbench.predict.results.table import ENERGY, TIME
+from hpcbench.predict.results.table import ENERGY, FITS, FITS_NOT, MAY_FIT, TIME
 from hpcbench.report.text.predictions import sentences
 from hpcbench.report.text.predictions.columns import device_in_state
 
@@ -51,8 +51,17 @@ def limiting(rows: pd.DataFrame, predictions: Predictions) -> list[str]:
 
 def bases(rows: pd.DataFrame) -> list[str]:
     """Return what the predictions of a case rest on, for its devices."""
-    answered = rows[rows["reason"] == ""]
-    return sentences.grouped((row["device"], sentences.basis(row)) for _, row in answered.iterrows())
+    answered = rows[(rows["reason"] == "") & (rows["state"] == "")]
+    texts = ((row["device"], [sentences.basis(row), sentences.power_basis(row)]) for _, row in answered.iterrows())
+    return sentences.grouped((device, "; ".join(filter(None, each))) for device, each in texts)
+
+
+def without_room(rows: pd.DataFrame) -> list[str]:
+    """Return which devices of a case have less memory than it needs, or may have."""
+    usual = rows[rows["state"] == ""]
+    found = [(row["device"], sentences.does_not_fit(row)) for _, row in usual[usual[FITS] == FITS_NOT].iterrows()]
+    perhaps = [(row["device"], sentences.MAY_NOT_FIT) for _, row in usual[usual[FITS] == MAY_FIT].iterrows()]
+    return sentences.grouped([*found, *perhaps])
 
 
 def refusals(rows: pd.DataFrame) -> list[str]:

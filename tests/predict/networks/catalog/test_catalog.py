@@ -35,6 +35,15 @@ def test_old_names_and_prefixes_of_weights_are_found(small: Catalog) -> None:
     assert small.find("unknown") is None
 
 
+def test_a_prefix_chooses_the_zoo(small: Catalog) -> None:
+    for name, parameters in (("timm/net.weights", 2_000_000), ("torchvision/net", 3_000_000)):
+        found = small.find(name, 9.0)
+        assert found
+        assert found.parameters == parameters
+    assert small.find("timm/old_net_name") == small.find("wide")
+    assert small.find("transformers/net") is None
+
+
 def test_macs_of_a_network(small: Catalog) -> None:
     entry = small.find("wide")
     assert entry

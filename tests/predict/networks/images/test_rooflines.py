@@ -7,7 +7,7 @@ from types import MappingProxyType
 import pandas as pd
 import pytest
 
-from hpcbench.predict.devices.device import FLOAT16, TF32, Device
+from hpcbench.predict.devices.device import CPU, FLOAT16, TF32, Device
 from hpcbench.predict.networks.catalog.catalog import catalog_of
 from hpcbench.predict.networks.images.rooflines import COMPONENTS, rooflines
 from hpcbench.predict.networks.images.workload import workload
@@ -69,3 +69,10 @@ def test_scores_move_only_without_fused_attention() -> None:
 def test_launches_do_not_grow_with_the_batch() -> None:
     few, many = _seconds(_device(), batch_size=1), _seconds(_device(), batch_size=64)
     assert few["launches linear"] == many["launches linear"] == pytest.approx(3e-6)
+
+
+def test_cpus_have_the_rates_of_the_threads() -> None:
+    cores = _device(kind=CPU, units=16, matrix_flops_per_s=MappingProxyType({}))
+    whole, half = (_seconds(cores, dtype="float32", threads=threads) for threads in (16, 8))
+    assert half["arithmetic conv"] == pytest.approx(2 * whole["arithmetic conv"])
+    assert half["traffic conv"] == pytest.approx(whole["traffic conv"])  # half the cores reach the bandwidth

@@ -11,7 +11,9 @@ import pytest
 
 from hpcbench.predict.calibration.intervals import ALL, Calibration
 from hpcbench.predict.networks.listed import left_out
+from hpcbench.predict.networks.listed.limits import limits
 from hpcbench.predict.networks.listed.listed_networks import ListedNetworks, fit
+from hpcbench.predict.networks.listed.sums import shares, sums
 from hpcbench.predict.tables import operators as table
 from tests.predict.networks.listed.fleet_of_two import (
     BYTES_PER_S,
@@ -75,7 +77,8 @@ def test_the_host_limits_a_network_of_tiny_kernels() -> None:
     model = fit(some_networks(), LISTS, DEVICES, NOTHING, Constant(CPU_FREE))
     asked = some_networks({"device": "first", "network": "new", "list_id": "infer"})
     assert np.exp(model.estimate(asked, LISTS, DEVICES)["time_s"].log_value[0]) == pytest.approx(10 * 6e-6)
-    assert model.limits(asked, LISTS, DEVICES)["limit"].item() == "launch"
+    times = model.kernel_times(asked, LISTS, DEVICES)
+    assert limits(times, sums(asked, times, DEVICES), DEVICES)["limit"].item() == "launch"
 
 
 @pytest.mark.parametrize(
@@ -155,8 +158,8 @@ def test_shares_by_kind_sum_to_one() -> None:
     listed = a_list("both", gemm(64, 64, 64), row_wise(64, 64, calls=3))
     model = fit(some_networks(), listed, DEVICES, NOTHING, Constant())
     asked = some_networks({"device": "first", "network": "new", "list_id": "both"})
-    shares = model.shares(asked, listed, DEVICES)
-    assert shares.loc[0].to_dict() == pytest.approx({"gemm": 0.25, "pointwise": 0.75})
+    found = shares(model.kernel_times(asked, listed, DEVICES))
+    assert found.loc[0].to_dict() == pytest.approx({"gemm": 0.25, "pointwise": 0.75})
 
 
 def test_the_model_survives_json() -> None:

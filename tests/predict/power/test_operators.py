@@ -1,0 +1,62 @@
+"""Intervals of the power and energy of operators."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from hpcbench.predict.power import model as power
+from hpcbench.predict.power.learned import Learned
+from hpcbench.predict.power.operators import OperatorPower, limits_w
+from tests.predict.power.made_up_power import DEVICES, lists, operators, steps
+
+HALF = 0.5
+
+
+@pytest.fixture(scope="module")
+def fitted() -> power.PowerModel:
+    return power.fit(operators(("card",)), steps(("card",)), lists(), DEVICES)
+
+
+def test_switching_energy_does_not_depend_on_the_time(fitted: power.PowerModel) -> None:
+    # P = idle + energy / time: with idle 0.23 (idle and clock) of a power of 0.46 at the middle of a narrow interval,
+    # d log P / d log t = -(0.46 - 0.23) / 0.46 = -0.5.
+    rows = operators(("other",), count=1)
+    coefficients = fitted.fleet.typical_operators.coefficients
+    idle = float(coefficients[0] + coefficients[1])
+    times = np.array([1.0])
+    at_one = fitted.operators.estimate(rows, DEVICES, times).log_value
+    switched = np.exp(at_one) / DEVICES["other"].board_power_w - idle
+    middle = switched / idle  # the time at which idle and switching power are equal
+    found = fitted.operators.elasticity(rows, DEVICES, middle, np.array([0.01]))
+    assert found == pytest.approx([-0.5], abs=0.01)
+
+
+def test_a_measured_time_and_a_measured_device_have_no_elasticity(fitted: power.PowerModel) -> None:
+    rows = operators(("other",), count=4)
+    assert not fitted.operators.elasticity(rows, DEVICES, rows["time_s"].to_numpy(), np.zeros(4)).any()
+    own = OperatorPower(fitted.fleet, {"other": Learned({}, {}, frozenset())})
+    assert not own.elasticity(rows, DEVICES, rows["time_s"].to_numpy(), np.full(4, HALF)).any()
+
+
+def test_energy_is_more_certain_than_independent_errors(fitted: power.PowerModel) -> None:
+    rows = operators(("other",), count=40)
+    found = fitted.predict_operators(rows, DEVICES, rows["time_s"].to_numpy(), np.full(len(rows), HALF))
+    below = {name: np.log(each["predicted"] / each["lower"]) for name, each in found.items()}
+    assert (below["energy_j"] < np.hypot(below["power_w"], HALF)).all()
+    assert (below["energy_j"] >= below["power_w"]).all()
+
+
+def test_no_power_is_above_the_limit(fitted: power.PowerModel) -> None:
+    rows = operators(("other",), count=40).assign(power_limit_w=200.0)
+    times = rows["time_s"].to_numpy()
+    found = fitted.predict_operators(rows, DEVICES, times, np.full(len(rows), HALF))
+    watts, joules = found["power_w"], found["energy_j"]
+    assert watts["upper"].max() <= 1.03 * 200.0
+    assert (joules["upper"] <= 1.03 * 200.0 * times * np.exp(HALF) + 1e-12).all()
+    assert (watts["upper"] >= watts["predicted"]).all()
+
+
+def test_a_limit_is_at_most_the_board_power() -> None:
+    rows = operators(("card",), count=3).assign(power_limit_w=[100.0, 900.0, np.nan])
+    assert limits_w(rows, DEVICES) == pytest.approx([100.0, 250.0, 250.0])

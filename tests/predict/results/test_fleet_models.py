@@ -1,0 +1,118 @@
+"""Image networks of cases: the narrower of two predictions, profiles, conditions, and networks without a list."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from hpcbench.predict.devices.device import CPU
+from hpcbench.predict.fleet import Fleet, fit
+from hpcbench.predict.networks.catalog.catalog import catalog_of
+from hpcbench.predict.networks.images import model as images
+from hpcbench.predict.networks.images.prepared import prepare
+from hpcbench.predict.networks.listed.measured import Measured, MeasuredTime
+from hpcbench.predict.results.cases import asked
+from hpcbench.predict.results.fleet_models import FleetModels
+from hpcbench.predict.results.state import State
+from hpcbench.predict.results.table import ENERGY, OF_LIST, OF_NAME, POWER, SOURCE, TIME
+from hpcbench.predict.sets.data_set import DataSet
+from hpcbench.predict.tables.networks import complete
+from tests.predict.networks.listed.fleet_of_two import DEVICES, a_list, device, gemm
+from tests.predict.networks.small_catalog import CONTENT
+
+CATALOG = catalog_of(CONTENT)
+KNOWN = {**DEVICES, "cores": device("cores", kind=CPU)}
+LISTS = a_list("c1", gemm(1024, 1024, 1024, calls=10))
+
+
+def measured_networks() -> pd.DataFrame:
+    """Return times of twice the sum of their parts on two devices."""
+    grid = pd.MultiIndex.from_product(
+        [list(DEVICES), ["timm/net", "timm/wide"], ["float16", "float32"], [8, 32, 128, 512], [32, 64]],
+        names=["device", "network", "dtype", "batch_size", "image_size"],
+    ).to_frame(index=False)
+    rows = complete(grid.assign(phase="inference", unit="step", execution="eager", time_s=1.0))
+    prepared, _ = prepare(rows, CATALOG, KNOWN)
+    noise = np.random.default_rng(0).normal(0.0, 0.02, len(rows))
+    return rows.assign(time_s=2 * prepared.seconds.sum(axis=1) * np.exp(noise))
+
+
+@pytest.fixture(scope="module")
+def fleet() -> Fleet:
+    return replace(fit(DataSet()), images=images.fit(measured_networks(), CATALOG, KNOWN))
+
+
+def rows(states: tuple[State, ...] = (), on: str = "first", **changes: Any) -> pd.DataFrame:
+    case = {
+        "case": "c1",
+        "label": "",
+        "items_per_step": 32,
+        "refused": "",
+        "unlisted": "",
+        "list_id": "c1",
+        "image_network": "timm/net",
+        "network": "timm/net",
+        "phase": "inference",
+        "dtype": "float16",
+        "execution": "eager",
+        "batch_size": 32,
+        "image_size": 64,
+    }
+    return asked(pd.DataFrame([{**case, **changes}]), {on: states})
+
+
+def predicted(fleet: Fleet, table: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    return FleetModels(fleet).predict_networks(table, LISTS, KNOWN)
+
+
+def test_the_narrower_interval_counts(fleet: Fleet) -> None:
+    time = predicted(fleet, rows())[TIME].iloc[0]
+    by_name = fleet.images.predict(rows(), KNOWN).iloc[0]
+    assert time[SOURCE] == OF_NAME
+    assert time["predicted"] == pytest.approx(by_name["predicted"], rel=1e-9)
+    assert time["covered_fraction"] == 0.0  # the basis of the fleet has no rows of image networks
+    without = predicted(fleet, rows(image_network=""))[TIME].iloc[0]
+    assert without[SOURCE] == OF_LIST
+    assert without["upper"] / without["lower"] > time["upper"] / time["lower"]
+
+
+@pytest.mark.parametrize(
+    ("on", "change"),
+    [("first", {"execution": "compiled"}), ("first", {"phase": "training"}), ("cores", {"dtype": "float32"})],
+)
+def test_conditions_without_measurements_have_the_list(fleet: Fleet, on: str, change: dict[str, Any]) -> None:
+    assert predicted(fleet, rows(on=on, **change))[TIME][SOURCE].tolist() == [OF_LIST]
+
+
+def test_a_profile_of_the_device_counts_more_than_other_measurements(fleet: Fleet) -> None:
+    time = fleet.listed.operator_time
+    profile = MeasuredTime(time.others, {"first|nan|gemm": (Measured(float("nan"), float("nan"), 0.0),)})
+    profiled = replace(fleet, listed=replace(fleet.listed, operator_time=profile))
+    assert predicted(profiled, rows())[TIME][SOURCE].tolist() == [OF_LIST]
+    assert predicted(profiled, rows(on="second"))[TIME][SOURCE].tolist() == [OF_NAME]
+
+
+def test_a_network_without_a_list_is_predicted_by_its_name(fleet: Fleet) -> None:
+    table = rows((State(clock_mhz=500.0),), list_id="", unlisted="torchvision is not installed")
+    models = FleetModels(fleet)
+    found = models.predict_networks(table, LISTS, KNOWN)
+    assert found[TIME][SOURCE].tolist() == [OF_NAME, OF_NAME]
+    slower = found[TIME]["predicted"].tolist()
+    assert slower[1] > slower[0] > 0
+    assert (found[POWER]["predicted"] > 0).all()
+    energy = found[POWER]["predicted"] * found[TIME]["predicted"]
+    assert found[ENERGY]["predicted"].to_numpy() == pytest.approx(energy.to_numpy(), rel=1e-6)
+    assert models.explained(table, LISTS, KNOWN).shares.dropna(how="all").empty
+
+
+def test_the_batch_and_the_image_size_count(fleet: Fleet) -> None:
+    def seconds(batch_size: int, image_size: int) -> float:
+        table = rows(batch_size=batch_size, image_size=image_size)
+        return float(predicted(fleet, table)[TIME]["predicted"].iloc[0])
+
+    assert seconds(8192, 64) > 3 * seconds(8192, 32)
+    assert seconds(8192, 64) > 3 * seconds(2048, 64)
