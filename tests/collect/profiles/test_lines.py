@@ -45,9 +45,7 @@ def test_lines_of_another_attempt_or_case_are_left_out(paths: SweepPaths, profil
     assert not found.damaged
 
 
-def test_a_run_that_was_resumed_has_the_operators_of_its_last_attempt(
-    paths: SweepPaths, profiled: MakeRecord
-) -> None:
+def test_a_run_that_was_resumed_has_the_operators_of_its_last_attempt(paths: SweepPaths, profiled: MakeRecord) -> None:
     """Each job numbers its attempts from 1; the record has the number over all jobs."""
     first, again = profiled(), replace(profiled(), started_at="2026-11-30T07:31:13.509+00:00")
     write_lines(file_of(paths, first), [a_line(first, an_operator("gemm")), a_line(again, an_operator("conv2d"))])
