@@ -49,7 +49,9 @@ def predictions(values: list[float], factor: float = 1.1, reason: str = "") -> p
 def explained(*limits: str, unknown: float = 0.0) -> table.Explanation:
     """Return an explanation of rows with these limits, which rest on nothing."""
     basis = pd.DataFrame(index=range(len(limits)))
-    return table.Explanation(pd.Series(limits), pd.Series([unknown] * len(limits)), basis)
+    return table.Explanation(
+        pd.Series(limits), pd.Series([unknown] * len(limits)), pd.Series(["mine.secret"] * len(limits)), basis
+    )
 
 
 def one_case(times: dict[str, list[float]], energies: dict[str, list[float]], factor: float = 1.1) -> pd.DataFrame:
@@ -88,7 +90,8 @@ def test_refused_rows_have_a_reason_and_no_values() -> None:
 def test_a_network_of_unknown_operators_is_refused(share: float, is_refused: bool) -> None:
     rows = asked(CASES.head(1), {"a": []})
     found = table.results(rows, {table.TIME: predictions([0.1])}, explained("compute", unknown=share))
-    assert (found["reason"][0] == "25 % of the predicted time is in operators of unknown kind") == is_refused
+    reason = "25 % of the predicted time is in operators of unknown kind, over 10 %: mine.secret"
+    assert (found["reason"][0] == reason) == is_refused
     assert found[table.TIME].isna()[0] == is_refused
 
 
@@ -190,6 +193,17 @@ def test_a_device_without_room_is_never_recommended() -> None:
         assert (best.best.device, best.others) == ("large", ())
     assert best_states(found, STATES) == []
     assert [each.label for each in within(found, 1.0, STATES).limited.within] == ["large"]
+
+
+def test_a_device_may_be_of_one_kind_of_cases() -> None:
+    cases = CASES.assign(device_kind=["cpu", "gpu"])
+    rows = asked(cases, {"node (CPUs)": [], "node (GPU)": [], "c": []}, {"node (CPUs)": "cpu", "node (GPU)": "gpu"})
+    assert rows[["case", "device"]].to_numpy().tolist() == [
+        ["c1", "node (CPUs)"],
+        ["c1", "c"],
+        ["c2", "node (GPU)"],
+        ["c2", "c"],
+    ]
 
 
 def test_rows_are_grouped_by_case() -> None:
