@@ -66,14 +66,11 @@ class PowerModel:
         of_time = time_half_width * (1.0 + self.operators.elasticity(rows, devices, time_s, time_half_width))
         with np.errstate(divide="ignore", invalid="ignore"):
             log_energy = power.log_value + np.log(time_s)
-        watts = table(power.log_value, half, power.reason)
-        joules = table(log_energy, np.hypot(half, of_time), power.reason)
         most = _HIGHEST_MEAN * limits_w(rows, devices)
+        joules = table(log_energy, np.hypot(half, of_time), power.reason)
         found = {
-            POWER: watts.assign(upper=np.fmax(np.fmin(watts["upper"], most), watts["predicted"])),
-            ENERGY: joules.assign(
-                upper=np.fmax(np.fmin(joules["upper"], most * time_s * np.exp(time_half_width)), joules["predicted"])
-            ),
+            POWER: _at_most(table(power.log_value, half, power.reason), most),
+            ENERGY: _at_most(joules, most * time_s * np.exp(time_half_width)),
         }
         return {quantity: each.set_index(rows.index) for quantity, each in found.items()}
 
@@ -145,7 +142,8 @@ class PowerModel:
         if time is not None and model is self.networks:
             widths[TIME] = time.half_width
             widths[ENERGY] = np.hypot(widths[POWER], time.half_width)
-        return {quantity: table(each.log_value, widths[quantity], each.reason) for quantity, each in estimates.items()}
+        found = {quantity: table(each.log_value, widths[quantity], each.reason) for quantity, each in estimates.items()}
+        return {**found, POWER: _at_most(found[POWER], _HIGHEST_MEAN * limits_w(rows, devices))}
 
     def to_json(self) -> dict[str, Any]:
         """Return the model as JSON types."""
@@ -212,6 +210,12 @@ def _without_each(steps: Mapping[str, Any], operators: Mapping[str, Any]) -> dic
         for left_out in sorted(names)
         if len(names) > 1
     }
+
+
+def _at_most(predictions: pd.DataFrame, most: Floats) -> pd.DataFrame:
+    """Return predictions whose intervals end at the highest possible value."""
+    upper = np.fmin(predictions["upper"].to_numpy(), most)
+    return predictions.assign(upper=np.fmax(upper, predictions["predicted"].to_numpy()))
 
 
 def _empty(count: int) -> dict[str, np.ndarray]:
