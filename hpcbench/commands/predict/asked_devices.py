@@ -11,7 +11,7 @@ from hpcbench.errors import UserError
 from hpcbench.predict.devices.device import CPU, GPU, Device
 from hpcbench.predict.devices.known import KnownDevices
 from hpcbench.predict.devices.states import check_clock_mhz, check_power_limit_w
-from hpcbench.predict.results.state import State, clocks_of
+from hpcbench.predict.results.state import State, clocks_of, limits_of
 
 MOST_NAMES = 4  # in a hint, the newest devices first
 _KINDS = {CPU: "CPUs", GPU: "GPU"}
@@ -46,14 +46,15 @@ def asked_devices(
     clocks_mhz: Sequence[float],
     limits_w: Sequence[float],
     *,
-    search_clocks: bool,
+    search_states: bool,
 ) -> AskedDevices:
     """Return the devices with these names, which commas separate, and their states.
 
     `kinds` are those of the devices that the cases run on, `cpu` or `gpu`: they determine the device of a node with
     both; without kinds, it is the GPU. Without names, the devices are those of the measured node `host`, otherwise of
-    all measured nodes. Without clocks and limits, `search_clocks` adds several clocks of each GPU whose lowest clock is
-    known. Raise UserError for unknown devices, for states that a device does not have, and if there is no device.
+    all measured nodes. Without clocks and limits, `search_states` adds clocks and power limits of each GPU whose
+    lowest ones are known. Raise UserError for unknown devices, for states that a device does not have, and if there is
+    no device.
     """
     wanted = list(dict.fromkeys(name.strip() for name in (names or "").split(",") if name.strip()))
     wanted = wanted or known.nodes(host)
@@ -78,7 +79,8 @@ def asked_devices(
             check_clock_mhz(device, clock)
         for limit in limits_w:
             check_power_limit_w(device, limit)
-    states = {name: clocks_of(each) if search_clocks and not given else given for name, each in devices.items()}
+    searched = search_states and not given
+    states = {name: (*clocks_of(each), *limits_of(each)) if searched else given for name, each in devices.items()}
     return AskedDevices(devices, states, frozenset(state.label for state in given), only)
 
 

@@ -90,7 +90,7 @@ Nothing is measured, and no network is computed: PyTorch lists its operators. `h
     "limits",
     metavar="W",
     callback=numbers,
-    help="Predict also under these power limits, separated by commas.",
+    help="Predict also under these power limits, separated by commas.  [default: seek the limit of least energy]",
 )
 @click.option(
     "--model",
@@ -149,7 +149,7 @@ def predict_command(
         os.uname().nodename,
         clocks,
         limits,
-        search_clocks=ENERGY in wanted.quantities,
+        search_states=ENERGY in wanted.quantities,
     )
     made = _predicted(networks, chosen, fleet, basis)
     if not any(output.is_stdout for output in asked):
@@ -181,7 +181,7 @@ def _given(fastest: bool, least_energy: bool, within: float | None) -> dict[str,
 
 def _predicted(networks: Networks, chosen: AskedDevices, fleet: Fleet, basis: str) -> Predictions:
     """Return the predictions of networks on devices. Raise UserError if no case is a network."""
-    from hpcbench.predict.results.fleet_models import FleetModels, measured_devices
+    from hpcbench.predict.results.fleet_models import FleetModels, measured_devices, state_errors
 
     found, site = networks.listed(), networks.site
     prices = {name: price_of(device, 1, networks.cores, site.cost) for name, device in chosen.devices.items()}
@@ -190,7 +190,8 @@ def _predicted(networks: Networks, chosen: AskedDevices, fleet: Fleet, basis: st
     )
     results, shares = predict(question, FleetModels(fleet), measured_devices(fleet, chosen.devices))
     errors = {} if fleet.listed.ratio_errors is None else {TIME: fleet.listed.ratio_errors}
-    return Predictions(networks.name, results, shares, basis, networks.item, site.cost.currency, errors)
+    currency, of_states = site.cost.currency, state_errors(fleet, chosen.devices)
+    return Predictions(networks.name, results, shares, basis, networks.item, currency, errors, of_states)
 
 
 def _figures(made: Predictions) -> list[Figure]:

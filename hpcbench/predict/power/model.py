@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from hpcbench.predict.choice.states import StateErrors
 from hpcbench.predict.devices.device import Device
 from hpcbench.predict.power import fleet as fleets
 from hpcbench.predict.power import networks as of_networks
 from hpcbench.predict.power import operators as of_operators
+from hpcbench.predict.power import states as of_states
 from hpcbench.predict.power.activity import of_lists
 from hpcbench.predict.power.fleet import Fleet
 from hpcbench.predict.power.jobs import model as of_jobs
@@ -47,6 +49,7 @@ class PowerModel:
     networks: NetworkPower
     jobs: JobPower
     requests: RequestPower
+    states: StateErrors = field(default_factory=StateErrors)  # of ratios of energies between states of a device
 
     def predict_operators(
         self, rows: pd.DataFrame, devices: Mapping[str, Device], time_s: Floats, time_half_width: Floats
@@ -152,6 +155,7 @@ class PowerModel:
             "networks": self.networks.to_json(),
             "jobs": self.jobs.to_json(),
             "requests": self.requests.to_json(),
+            "states": self.states.to_json(),
         }
 
     @classmethod
@@ -164,6 +168,7 @@ class PowerModel:
             NetworkPower.from_json(stored["networks"], fleet),
             JobPower.from_json(stored["jobs"]),
             RequestPower.from_json(stored["requests"]),
+            StateErrors.from_json(stored["states"]),
         )
 
 
@@ -179,12 +184,15 @@ def fit(
     measured_steps = {name: measurements for name, (_, measurements) in steps.items()}
     measured = of_operators.measured_rows(operators, devices)
     fleet = fleets.fit(measured_steps, measured)
+    without = _without_each(measured_steps, measured)
+    jobs = of_jobs.left_out_devices(networks, devices)
     return PowerModel(
         fleet,
-        of_operators.fit(operators, devices, fleet, _without_each(measured_steps, measured)),
+        of_operators.fit(operators, devices, fleet, without),
         of_networks.fit(steps, devices, fleet),
-        of_jobs.fit(networks, devices),
+        of_jobs.fit(networks, devices, jobs),
         of_requests.fit(networks, devices),
+        of_states.fit(steps, jobs, devices, without),
     )
 
 
@@ -194,14 +202,15 @@ def unfitted() -> PowerModel:
 
 
 def _without_each(steps: Mapping[str, Any], operators: Mapping[str, Any]) -> dict[str, Fleet]:
-    """Return, for each device with measured operators, the fleet without this device."""
+    """Return, for each device with measured operators or steps, the fleet without this device."""
+    names = {*steps, *operators}
     return {
         left_out: fleets.fit(
             {name: rows for name, rows in steps.items() if name != left_out},
             {name: rows for name, rows in operators.items() if name != left_out},
         )
-        for left_out in operators
-        if len(operators) > 1 or steps
+        for left_out in sorted(names)
+        if len(names) > 1
     }
 
 

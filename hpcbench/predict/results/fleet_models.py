@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from hpcbench.predict.choice.states import StateErrors
 from hpcbench.predict.devices.device import Device
 from hpcbench.predict.fleet import Fleet, at_times, given_time
 from hpcbench.predict.networks.listed.limits import limits
@@ -85,6 +86,12 @@ def measured_devices(fleet: Fleet, devices: Mapping[str, Device]) -> frozenset[s
     """Return the names of those devices that the fleet was fitted on."""
     own = {*fleet.basis.devices, *fleet.devices}
     return frozenset(name for name, device in devices.items() if own & {name, *device.names})
+
+
+def state_errors(fleet: Fleet, devices: Mapping[str, Device]) -> StateErrors:
+    """Return the errors of ratios between states of one device, for devices by the names that they are asked by."""
+    own = fleet.power.states
+    return own.of(name for name, device in devices.items() if own.devices & {name, *device.names})
 
 
 def _unknown_names(kernels: pd.DataFrame) -> pd.Series[str]:

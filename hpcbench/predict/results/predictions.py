@@ -11,6 +11,7 @@ import pandas as pd
 from hpcbench.config.pricing import Price
 from hpcbench.config.site import Carbon
 from hpcbench.predict.choice.ratios import RatioErrors
+from hpcbench.predict.choice.states import StateErrors
 from hpcbench.predict.devices.device import Device
 from hpcbench.predict.results.cases import asked
 from hpcbench.predict.results.derived import with_derived
@@ -71,6 +72,7 @@ class Predictions:
     item: str = "sample"  # what the cases process
     currency: str = ""
     errors: Mapping[str, RatioErrors] = field(default_factory=dict)  # of ratios of devices, by quantity
+    states: StateErrors = field(default_factory=StateErrors)  # of ratios of energies between states of one device
 
     @property
     def refused(self) -> pd.DataFrame:

@@ -25,7 +25,7 @@ MACHINES = {"with-gpu": machine("n1", "NVIDIA L40S"), "cpus-only": machine("n2",
 
 def ask(names: str | None, *kinds: str, host: str = "login", machines: bool = True) -> AskedDevices:
     known = KnownDevices(load_devices(), MACHINES if machines else {})
-    return asked_devices(names, known, frozenset(kinds), host, (), (), search_clocks=False)
+    return asked_devices(names, known, frozenset(kinds), host, (), (), search_states=False)
 
 
 @pytest.mark.parametrize(("kind", "expected"), [("cpu", "cpu"), ("gpu", "gpu")])
