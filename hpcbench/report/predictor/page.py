@@ -47,7 +47,7 @@ def page_of_predictions(
         aggregates=page_model.Aggregates(
             "Devices",
             "90 % PI: prediction interval, which contains the measured value with a probability of 90 %.",
-            (*_overview(predictions), *(_ranking(case, rows, predictions) for case, rows in shown.items())),
+            (*_overview(predictions, wanted), *(_ranking(case, rows, predictions) for case, rows in shown.items())),
             "Devices",
         ),
         table=_table(predictions),
@@ -78,8 +78,8 @@ def _notices(predictions: Predictions) -> Iterator[str]:
     yield from (f"{line}." for line in refusals(predictions.results))
 
 
-def _overview(predictions: Predictions) -> Iterator[page_model.Ranking]:
-    found, count = overview_columns(predictions.results)
+def _overview(predictions: Predictions, wanted: Wanted) -> Iterator[page_model.Ranking]:
+    found, count = overview_columns(predictions.results, wanted.quantities)
     if found:
         yield _table_of(f"{overview_title(count)}. {ABOUT}", found)
 

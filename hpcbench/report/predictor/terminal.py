@@ -36,13 +36,13 @@ def print_predictions(predictions: Predictions, wanted: Wanted, states: frozense
         _print_case(rows, predictions, wanted, states, console)
     if len(found) > MOST_CASES:
         console.print(f"\nand {plural(len(found) - MOST_CASES, 'more case')}, in the files of --csv and --html")
-    _print_overview(predictions.results, console)
+    _print_overview(predictions.results, wanted, console)
     if predictions.model:
         console.print(Text(f"\n{predictions.model}"), soft_wrap=True)
 
 
-def _print_overview(results: pd.DataFrame, console: Console) -> None:
-    found, count = overview_columns(results)
+def _print_overview(results: pd.DataFrame, wanted: Wanted, console: Console) -> None:
+    found, count = overview_columns(results, wanted.quantities)
     if found:
         console.print(Text(f"\n{overview_title(count)}", style="bold"), soft_wrap=True)
         console.print(as_table(fitting(found, console.width)))
