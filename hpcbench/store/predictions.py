@@ -54,12 +54,16 @@ class CasePrediction:
 
 @dataclass(frozen=True)
 class PredictedDevice:
-    """A device that cases were predicted on: its name, kind (`cpu` or `gpu`), all names that tools report, source."""
+    """A device that cases were predicted on: its name, kind (`cpu` or `gpu`), all names that tools report, source.
+
+    `clock_mhz` is the boost clock of a GPU; None for CPUs.
+    """
 
     name: str
     kind: str
     names: Sequence[str]
     source: str
+    clock_mhz: float | None = None
 
 
 @dataclass(frozen=True)

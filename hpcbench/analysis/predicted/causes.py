@@ -7,11 +7,13 @@ from typing import Any
 
 import pandas as pd
 
+from hpcbench.analysis.predicted.columns import CLOCK
 from hpcbench.core.frameworks import EAGER
 from hpcbench.core.samples import INTERFERENCE
 
 _LISTED_BY_ITSELF = ("pytorch", "onnxruntime")  # frameworks whose own operators are predicted
 _FULL_SPEED = "performance"
+_SAME_CLOCK = 0.02  # relative difference of clocks that count as equal, as in profiles
 
 
 def differences(case: Mapping[Any, Any]) -> Iterator[str]:
@@ -23,6 +25,9 @@ def differences(case: Mapping[Any, Any]) -> Iterator[str]:
     if case.get("interference") == INTERFERENCE:
         yield "all runs had interference"
     yield from _of_threads(case)
+    clock, boost = (float(case[name]) if _known(case, name) else 0.0 for name in ("gpu_clock_mhz", CLOCK))
+    if clock and boost and abs(clock / boost - 1) > _SAME_CLOCK:
+        yield f"mean GPU clock {clock:,.0f} MHz, boost clock {boost:,.0f} MHz"
     if case.get("device") == "cpu" and _known(case, "cpu_governor") and case["cpu_governor"] != _FULL_SPEED:
         yield f"CPU frequency governor {case['cpu_governor']}"
     if _known(case, "execution") and case["execution"] != EAGER:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 DEVICE, REASON = "predicted_device", "prediction_reason"
 MEMORY = "predicted_memory_bytes"
+CLOCK = "predicted_clock_mhz"  # boost clock of a GPU
 # Verdicts on a measured value: in the prediction interval, above it, below it, or measured on another device.
 INSIDE, ABOVE, BELOW, OTHER_DEVICE = "inside", "above", "below", "other device"
 

@@ -14,6 +14,7 @@ import pandas as pd
 from hpcbench.analysis.predicted.columns import (
     ABOVE,
     BELOW,
+    CLOCK,
     DEVICE,
     ENERGY,
     INSIDE,
@@ -31,7 +32,7 @@ from hpcbench.config.devices.reported_names import plain
 NAMES = "device_names"  # column: all names of the predicted device
 KEY = ["sweep", "case"]
 _ESTIMATES = [name for each in (*(each.column for each in QUANTITIES), MEMORY) for name in (each, *limits_of(each))]
-COLUMNS = (*KEY, DEVICE, NAMES, *_ESTIMATES, REASON)
+COLUMNS = (*KEY, DEVICE, NAMES, CLOCK, *_ESTIMATES, REASON)
 _MODEL = {"gpu": "gpu_model", "cpu": "cpu_model"}  # column of the measured device, by device of the case
 _SEPARATOR = "; "  # between several models
 
@@ -44,7 +45,7 @@ def with_predicted(cases: pd.DataFrame, predictions: pd.DataFrame) -> pd.DataFra
     or of the GPU that compute the case.
     """
     joined = cases[KEY].merge(predictions[list(COLUMNS)], how="left", on=KEY).set_axis(cases.index)
-    numbers = {name: _numbers(joined[name]) for name in _ESTIMATES}
+    numbers = {name: _numbers(joined[name]) for name in (CLOCK, *_ESTIMATES)}
     found = joined[[DEVICE, REASON]].assign(**numbers, **_measured_energy(cases))
     others = [_is_other(*each) for each in zip(joined[NAMES], _models(cases), strict=True)]
     known = cases.assign(**{POWER.measured: found[POWER.measured], ENERGY.measured: found[ENERGY.measured]})
@@ -59,7 +60,7 @@ def with_predicted(cases: pd.DataFrame, predictions: pd.DataFrame) -> pd.DataFra
 
 def _order() -> list[str]:
     """Return all columns in the order of tables."""
-    names = [DEVICE]
+    names = [DEVICE, CLOCK]
     for each in QUANTITIES:
         own = [] if each == TIME else [each.measured]
         names += [each.column, *each.limits, *own, each.ratio, each.verdict]

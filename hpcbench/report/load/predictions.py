@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from hpcbench.analysis.predicted.basis import PredictionBasis
-from hpcbench.analysis.predicted.columns import DEVICE, ENERGY, MEMORY, POWER, REASON, TIME, limits_of
+from hpcbench.analysis.predicted.columns import CLOCK, DEVICE, ENERGY, MEMORY, POWER, REASON, TIME, limits_of
 from hpcbench.analysis.predicted.comparison import COLUMNS, NAMES, with_predicted
 from hpcbench.analysis.results import Results
 from hpcbench.store.predictions import CasePrediction, SweepPredictions, read_predictions
@@ -39,13 +39,15 @@ def _basis(sweep: str, found: SweepPredictions) -> PredictionBasis:
 
 
 def _rows(sweep: str, found: SweepPredictions) -> Iterator[dict[str, Any]]:
-    names = {device.name: list(device.names) for device in found.devices}
+    devices = {device.name: device for device in found.devices}
     for case in found.cases:
+        device = devices.get(case.device or "")
         yield {
             "sweep": sweep,
             "case": case.case,
             DEVICE: case.device,
-            NAMES: names.get(case.device or "", []),
+            NAMES: list(device.names) if device else [],
+            CLOCK: device.clock_mhz if device else None,
             REASON: case.reason,
             **_estimates(case),
         }

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from hpcbench.analysis.predicted.causes import differences
+from hpcbench.analysis.predicted.columns import CLOCK
 
 USUAL = {
     "framework": "pytorch",
@@ -33,6 +34,9 @@ USUAL = {
         ({"execution": "compile"}, ["execution compile, predicted as eager"]),
         ({"framework": "jax", "execution": None}, ["jax, predicted with the operators of PyTorch"]),
         ({"device": "gpu", "physical_cores_per_task": 1, "cpu_governor": "powersave"}, []),
+        ({"device": "gpu", "gpu_clock_mhz": 960.0, CLOCK: 1410.0}, ["mean GPU clock 960 MHz, boost clock 1,410 MHz"]),
+        ({"device": "gpu", "gpu_clock_mhz": 1400.0, CLOCK: 1410.0}, []),
+        ({"device": "gpu", "gpu_clock_mhz": 960.0, CLOCK: None}, []),
         (dict.fromkeys(("intra_op_threads", "physical_cores_per_task", "cpu_governor", "execution")), []),
     ],
 )

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from hpcbench.analysis.predicted.columns import DEVICE, ENERGY, MEMORY, POWER, REASON, TIME, limits_of
+from hpcbench.analysis.predicted.columns import CLOCK, DEVICE, ENERGY, MEMORY, POWER, REASON, TIME, limits_of
 from hpcbench.analysis.predicted.comparison import COLUMNS, NAMES, with_predicted
 
 USUAL = {
@@ -84,6 +84,8 @@ def test_columns_without_a_value_are_left_out_except_those_of_the_time() -> None
     assert added == [DEVICE, TIME.column, *TIME.limits, TIME.ratio, TIME.verdict]
     found = with_predicted(cases({}), predictions(estimate(MEMORY, 3.0, 2.0, 4.0)))
     assert found[MEMORY].tolist() == [3.0]
+    assert CLOCK not in found
+    assert with_predicted(cases({}), predictions({CLOCK: 1410.0}))[CLOCK].tolist() == [1410.0]
     assert POWER.column not in found
 
 

@@ -22,7 +22,7 @@ from hpcbench.config.site import Site
 from hpcbench.core.profiling.operator_list import OperatorList
 from hpcbench.doctor.this_machine import this_machine
 from hpcbench.plan.plan import Plan
-from hpcbench.predict.devices.device import Device
+from hpcbench.predict.devices.device import GPU, Device
 from hpcbench.predict.devices.known import KnownDevices
 from hpcbench.predict.results.listed_cases import ListedCases, listed_cases
 from hpcbench.predict.results.predictions import Question, predict
@@ -60,7 +60,7 @@ def predict_sweep(plan: Plan, workspace: Workspace, options: PredictOptions) -> 
         model,
         _digest(workspace, options.model),
         fleet.basis.data_hash if fleet.basis.rows else None,
-        [PredictedDevice(each.name, each.kind, list(each.names), each.source) for each in devices.devices.values()],
+        [_described(each) for each in devices.devices.values()],
         cases,
     )
     _print_count(found)
@@ -96,6 +96,11 @@ def _predictions(listed: ListedCases, devices: CaseDevices, fleet: Fleet) -> lis
                 found |= {each.case: each for each in _on_device(part, listed, devices.devices[str(name)], fleet)}
                 progress(sum(each.device is not None for each in found.values()), len(known))
     return list(found.values())
+
+
+def _described(device: Device) -> PredictedDevice:
+    clock = device.boost_mhz if device.kind == GPU else None
+    return PredictedDevice(device.name, device.kind, list(device.names), device.source, clock)
 
 
 def _rows(table: pd.DataFrame) -> list[dict[Any, Any]]:
