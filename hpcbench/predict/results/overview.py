@@ -64,8 +64,9 @@ def _complete(rows: pd.DataFrame, quantity: str) -> pd.DataFrame:
 
 
 def _mean_ratios(values: pd.DataFrame) -> pd.Series[float]:
-    ratios = np.log(values.div(values.min(axis=1), axis=0)).mean()
-    return np.exp(ratios)
+    logarithms = np.log(values.div(values.min(axis=1), axis=0).to_numpy(dtype="float64"))
+    means = logarithms.mean(axis=0) if len(values) else np.full(len(values.columns), np.nan)
+    return pd.Series(np.exp(means), index=values.columns)
 
 
 def _counts(values: pd.DataFrame) -> pd.Series[int]:
