@@ -124,3 +124,13 @@ def test_a_device_without_room_is_marked_and_named() -> None:
     assert "l40s: does not fit: needs about 2 GiB of memory, more than the 1.5 GiB of the device" in text
     assert "h100-sxm: may not fit" in text
     assert "l40s needs least energy" not in text
+
+
+def test_several_cases_end_with_the_devices_over_all_of_them() -> None:
+    console = Console(file=io.StringIO(), width=200)
+    print_predictions(made_predictions(question(2, devices=GPUS)), Wanted(), frozenset(), console)
+    text = console.file.getvalue()  # type: ignore[attr-defined]
+    lines = text[text.index("All devices over 2 cases") :].splitlines()
+    assert lines[2].split() == ["h100-sxm", "2", "cases", "1.00x", "0", "cases", "1.90x"]
+    assert lines[3].split()[0] == "l40s"
+    assert "All devices" not in printed(cases=1)
