@@ -12,7 +12,7 @@ from hpcbench.predict.tables.prediction import Floats
 from hpcbench.predict.time import call_cost
 from hpcbench.predict.time.efficiency import Efficiency, Size, fit_efficiency
 from hpcbench.predict.time.families import borrowed
-from hpcbench.predict.time.few_rows import FewRows, fit_few_rows
+from hpcbench.predict.time.few_rows import SIZES, FewRows, Subjects, fit_few_rows
 from hpcbench.predict.time.floors import Floors, fit_floors
 from hpcbench.predict.time.prepared import Prepared
 from hpcbench.predict.time.priors import BORROWED, KNOWN_FLOOR_SPREAD, prior_values
@@ -95,19 +95,26 @@ def fit_core(rows: Prepared, size: Size) -> Core:
         own = rows.select((rows.names == name).to_numpy())
         free_s = own.bound_s * np.exp(fleet.efficiency(own)[0])
         floor_s = own.prior_s * np.exp(fleet.floors.log_factor(own.names, own.keys))
-        few[str(name)] = fit_few_rows(own, free_s, floor_s)
+        time_s = own.rows["time_s"].to_numpy(dtype="float64")
+        few[str(name)] = fit_few_rows(_subjects(own), time_s, free_s, floor_s, own.events_s)
     return replace(fleet, few=few)
 
 
+def _subjects(rows: Prepared) -> Subjects:
+    family = (rows.family + "|" + rows.rows["dtype"]).to_numpy(dtype="object")
+    sizes = np.nan_to_num(rows.features[list(SIZES)].to_numpy(dtype="float64"))
+    return Subjects(family, rows.keys.to_numpy(dtype="object"), sizes)
+
+
 def _corrections(
-    few: Mapping[str, FewRows], asked: Prepared, of_device: Callable[[FewRows, Prepared], tuple[Floats, Floats]]
+    few: Mapping[str, FewRows], asked: Prepared, of_device: Callable[[FewRows, Subjects], tuple[Floats, Floats]]
 ) -> tuple[Floats, Floats]:
     """Return what devices with few rows add to a logarithm, and its remaining deviation: 0 and 1 for others."""
     added, unknown = np.zeros(len(asked.rows)), np.ones(len(asked.rows))
     for name, each in few.items():
         of = (asked.names == name).to_numpy()
         if of.any():
-            added[of], unknown[of] = of_device(each, asked.select(of))
+            added[of], unknown[of] = of_device(each, _subjects(asked.select(of)))
     return added, unknown
 
 

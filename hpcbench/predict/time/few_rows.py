@@ -22,7 +22,6 @@ import numpy as np
 from hpcbench.predict.tables.prediction import Floats
 from hpcbench.predict.time import call_cost
 from hpcbench.predict.time.families import ROW_WISE
-from hpcbench.predict.time.prepared import Prepared
 
 # Standard deviations of logarithms between devices, as the devices of the public sets differ from each other.
 _DEVICE, _GROUP, _FAMILY, _SIZE = 0.05, 0.10, 0.12, 0.30  # of efficiencies; groups are row-wise operators, and others
@@ -31,7 +30,7 @@ _NOISE = 0.20  # of a row
 _LENGTH = 2.0  # difference of logarithms of sizes over which the rest changes
 _CUT = 2.0  # errors over so many deviations count as so many
 _ROUNDS = 3  # of new slopes, and of new weights
-_SIZES = ("compute", "memory", "k", "smaller", "columns", "keys")
+SIZES = ("compute", "memory", "k", "smaller", "columns", "keys")
 
 
 @dataclass(frozen=True)
@@ -40,7 +39,7 @@ class Subjects:
 
     family: np.ndarray  # with the data type: "gemm|float32"
     key: np.ndarray
-    sizes: Floats
+    sizes: Floats  # a row per operator, of the features SIZES
 
     @property
     def timing(self) -> np.ndarray:
@@ -63,14 +62,14 @@ class FewRows:
     noise: Floats  # variances
     rest: Floats  # logarithms of measured time over that of the fleet
 
-    def kernel(self, asked: Prepared) -> tuple[Floats, Floats]:
+    def kernel(self, asked: Subjects) -> tuple[Floats, Floats]:
         """Return what to add to the logarithm of each efficiency, and its remaining deviation over that before."""
-        cross = _kernel_covariance(_subjects(asked), self.subjects) * self.kernel_slope
+        cross = _kernel_covariance(asked, self.subjects) * self.kernel_slope
         return self._answer(cross, _DEVICE**2 + _GROUP**2 + _FAMILY**2 + _SIZE**2)
 
-    def floor(self, asked: Prepared) -> tuple[Floats, Floats]:
+    def floor(self, asked: Subjects) -> tuple[Floats, Floats]:
         """Return what to add to the logarithm of each floor, and its remaining deviation over that before."""
-        cross = _floor_covariance(_subjects(asked), self.subjects) * self.floor_slope
+        cross = _floor_covariance(asked, self.subjects) * self.floor_slope
         return self._answer(cross, _HOST**2 + _KEY**2)
 
     def _answer(self, cross: Floats, before: float) -> tuple[Floats, Floats]:
@@ -104,27 +103,23 @@ class FewRows:
         return cls(subjects, *(np.array(data[name]) for name in ("kernel_slope", "floor_slope", "noise", "rest")))
 
 
-def fit_few_rows(rows: Prepared, free_s: Floats, floor_s: Floats) -> FewRows:
-    """Return what measured rows of one device say, given the fleet's times of their kernels and floors in seconds."""
-    time_s = rows.rows["time_s"].to_numpy(dtype="float64")
+def fit_few_rows(subjects: Subjects, time_s: Floats, free_s: Floats, floor_s: Floats, events_s: Floats) -> FewRows:
+    """Return what measured times of one device say, given the fleet's times of their kernels, floors and events.
+
+    All times are in seconds.
+    """
     noise = np.full(len(time_s), _NOISE**2)
     kernel, floor = np.zeros(len(time_s)), np.zeros(len(time_s))
     for _ in range(_ROUNDS):
         device, least = free_s * np.exp(kernel), floor_s * np.exp(floor)
-        slope = call_cost.sensitivity(device, least, rows.events_s)
-        floor_slope = call_cost.floor_sensitivity(device, least, rows.events_s)
-        rest = np.log(time_s / call_cost.measured(device, least, rows.events_s)) + slope * kernel + floor_slope * floor
-        found = FewRows(_subjects(rows), slope, floor_slope, noise, rest)
-        kernel, floor = found.kernel(rows)[0], found.floor(rows)[0]
+        slope = call_cost.sensitivity(device, least, events_s)
+        floor_slope = call_cost.floor_sensitivity(device, least, events_s)
+        rest = np.log(time_s / call_cost.measured(device, least, events_s)) + slope * kernel + floor_slope * floor
+        found = FewRows(subjects, slope, floor_slope, noise, rest)
+        kernel, floor = found.kernel(subjects)[0], found.floor(subjects)[0]
         errors = np.abs(rest - slope * kernel - floor_slope * floor)
         noise = _NOISE**2 * np.maximum(errors / (_CUT * _NOISE), 1.0)
     return found
-
-
-def _subjects(rows: Prepared) -> Subjects:
-    sizes = np.nan_to_num(rows.features[list(_SIZES)].to_numpy(dtype="float64"))
-    family = (rows.family + "|" + rows.rows["dtype"]).to_numpy(dtype="object")
-    return Subjects(family, rows.keys.to_numpy(dtype="object"), sizes)
 
 
 def _kernel_covariance(one: Subjects, other: Subjects) -> Floats:
