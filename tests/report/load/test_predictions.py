@@ -90,9 +90,9 @@ def test_the_ranking_has_predicted_next_to_measured_times(predicted: MakeResults
     assert "measured / predicted" in text
     rows = {line.split()[0]: line for line in text.splitlines() if line.strip()[:2] in ("8 ", "16", "32")}
     assert "200" in rows["8"]
-    assert "100 - 400" in rows["8"]
+    assert "100.0 - 400.0" in rows["8"]
     assert "1.00x" in rows["8"]
-    assert "50 " in rows["16"]
+    assert "50.0 " in rows["16"]
     assert "4.00x above" in rows["16"]
     assert rows["32"].split("1.00x")[1].split()[4:6] == ["-", "-"]
 
@@ -118,6 +118,15 @@ def test_a_known_condition_is_named_with_the_deviation(predicted: MakeResults) -
     assert "Possible causes" not in text
 
 
+def test_cases_with_interference_can_be_measured_again(make_record: Callable[..., Record], tmp_path: Path) -> None:
+    records = [make_record(0, interference={"verdict": "interference"}), make_record(1, parameters={"batch_size": 64})]
+    paths = _paths(tmp_path, [prediction(0, 0.05), prediction(1)], "")
+    text = printed(with_predictions(results_of(records), [Sweep(paths, {})]))
+    assert "; all runs had interference" in text
+    assert "Measure the cases with interference again: hpcbench resume sweep-1 --interference" in text
+    assert "Possible causes" not in text
+
+
 def test_of_many_deviations_the_largest_are_named(predicted: MakeResults) -> None:
     text = printed(predicted(*(prediction(place, 0.08 / (place + 1)) for place in range(7))))
     named = [line for line in text.splitlines() if line.startswith("Outside the 90 % PI")]
@@ -126,10 +135,17 @@ def test_of_many_deviations_the_largest_are_named(predicted: MakeResults) -> Non
     assert "... and 2 more values outside: --csv or --html FILE" in text
 
 
-def test_a_case_on_another_device_is_not_compared(predicted: MakeResults) -> None:
-    results = predicted(prediction(0, 0.05, "l4"))
-    assert results.cases[TIME.verdict].tolist() == ["above"], "the names of an unknown device are unknown"
-    assert "l4" in results.cases["predicted_device"].tolist()
+def test_a_case_on_another_device_is_not_compared(make_record: Callable[..., Record], tmp_path: Path) -> None:
+    paths = _paths(tmp_path, [prediction(0, 0.05), prediction(1, 0.05, "l4")], "")
+    results = results_of([make_record(0), make_record(1, parameters={"batch_size": 64})])
+    of_another = replace(results, cases=results.cases.assign(cpu_model="another CPU"))
+    found = with_predictions(of_another, [Sweep(paths, {})])
+    verdicts = dict(zip(found.cases["predicted_device"], found.cases[TIME.verdict], strict=True))
+    assert verdicts == {"my-node": "other device", "l4": "above"}, "the names of the L4 are unknown"
+    text = printed(found)
+    assert "Not compared: 1 case predicted on my-node, but measured on another CPU." in text
+    assert "in 0 of 1 case." in text
+    assert "4.00x other device" in text
 
 
 def test_the_page_lists_values_outside_their_interval_first(predicted: MakeResults) -> None:
@@ -188,7 +204,7 @@ def test_json_and_papers_have_the_predictions(predicted: MakeResults) -> None:
 def test_predictions_are_printed_on_terminals_of_any_width(width: int, predicted: MakeResults) -> None:
     text = printed(predicted(*THREE), width)
     table = text[: text.index("Predictions were made")]
-    assert "25 - 100" in table
+    assert "25.0 - 100.0" in table
     assert "4.00x above" in table
     assert max(map(len, table.splitlines()[2:])) <= width
 

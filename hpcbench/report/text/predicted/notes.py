@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,7 @@ from hpcbench.analysis.predicted.columns import (
 )
 from hpcbench.analysis.results import Results
 from hpcbench.analysis.stats.ratio_text import times
+from hpcbench.core.samples import INTERFERENCE
 from hpcbench.report.text.numbers import between, formatter
 from hpcbench.util.text import plural
 
@@ -75,10 +76,19 @@ def _outside(results: Results) -> Iterator[str]:
         yield f"Outside the 90 % PI: {deviation(results, case, quantity)}."
     if len(found) > MAX_OUTSIDE:
         yield f"... and {plural(len(found) - MAX_OUTSIDE, 'more value')} outside: --csv or --html FILE"
+    yield from _with_interference(case for _, case in found)
     unexplained = {case["device"] for _, case in found if not any(differences(case.to_dict()))}
     for device, causes in (("cpu", _ON_CPU), ("gpu", _ON_GPU)):
         if device in unexplained:
             yield f"Possible causes that records do not show: {causes}."
+
+
+def _with_interference(cases: Iterable[pd.Series[Any]]) -> Iterator[str]:
+    """Yield how to measure the cases again whose runs all had interference."""
+    sweeps = dict.fromkeys(case["sweep"] for case in cases if case["interference"] == INTERFERENCE)
+    if sweeps:
+        again = ", ".join(f"hpcbench resume {sweep} --interference" for sweep in sweeps)
+        yield f"Measure the cases with interference again: {again}"
 
 
 def _by_deviation(cases: pd.DataFrame, quantity: Predicted) -> pd.DataFrame:

@@ -23,8 +23,7 @@ def predicted_columns(cases: pd.DataFrame) -> list[Column]:
     """
     if TIME.column not in cases or not cases[TIME.column].notna().any():
         return []
-    measured = cases[MEASURED.column].astype("float64")
-    unit, written = column_format(MEASURED, measured if measured.notna().any() else cases[TIME.column])
+    unit, written = column_format(MEASURED, cases[TIME.column], cases[MEASURED.column])
     low, high = (cases[name] for name in TIME.limits)
     limits = tuple(between(*each, written) for each in zip(low, high, strict=True))
     return [
