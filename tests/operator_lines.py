@@ -21,7 +21,7 @@ def an_operator(kind: str = "gemm", **changes: Any) -> OperatorRow:
 
 def a_line(record: Record, row: OperatorRow, **changes: Any) -> dict[str, Any]:
     """The line of an operator in the run of a record, as JSON."""
-    place = {"sweep": record.sweep, "case_id": record.case_id, "run": record.run, "attempt": record.attempt}
+    place = {"sweep": record.sweep, "case_id": record.case_id, "run": record.run, "started_at": record.started_at}
     made: dict[str, Any] = to_json(OperatorLine(**place, host="n1", row=row))
     return {**made, **changes}
 

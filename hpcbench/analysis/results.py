@@ -15,6 +15,7 @@ from hpcbench.analysis.cases.bootstrap_replicates import Key, Replicates
 from hpcbench.analysis.cases.quantities import NOT_FOUND, THROUGHPUT, TIME, Quantity
 from hpcbench.analysis.cases.ranking import ranked_by
 from hpcbench.analysis.cases.workloads import WORK, work_groups
+from hpcbench.analysis.predicted.basis import PredictionBasis
 from hpcbench.analysis.profiles.clock_states import ClockStates, clock_states
 from hpcbench.analysis.profiles.step_profile import StepProfile, step_profiles
 from hpcbench.analysis.training.divergence import Divergence
@@ -60,6 +61,7 @@ class Results:
     operators: pd.DataFrame = field(default_factory=pd.DataFrame)  # of profiled cases, as in operators.parquet
     divergences: Sequence[Divergence] = ()  # of trainings whose trajectories were recorded
     epochs: pd.DataFrame = field(default_factory=pd.DataFrame)  # accuracy after each epoch of each training
+    predictions: Sequence[PredictionBasis] = ()  # of sweeps whose cases were predicted, in columns of the cases
 
     @cached_property
     def workloads(self) -> list[Workload]:

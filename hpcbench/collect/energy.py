@@ -93,13 +93,13 @@ def parts_of(record: Record, node: MonitorSummary, kind: str) -> list[Energy]:
             by_source.setdefault(part.source, []).append(part)
     estimates = list(by_source.values())
     if kind == "gpu":
-        given = _gpus_given(record, node.host)
+        given = gpus_given(record, node.host)
         estimates = [_given(parts, given) for parts in estimates]
     complete = [parts for parts in estimates if all(part.joules is not None for part in parts)]
     return next(iter(complete or estimates), [])
 
 
-def _gpus_given(record: Record, host: str) -> int:
+def gpus_given(record: Record, host: str) -> int:
     """Return how many GPUs the case used on a node: gpus_per_task for each rank, except ranks that ran on CPUs.
 
     A launcher of a command starts all tasks of a node.

@@ -16,6 +16,7 @@ import pandas as pd
 from hpcbench.collect.class_bias import class_bias_columns
 from hpcbench.collect.energy import MEASURED, energy_columns
 from hpcbench.collect.environment_columns import setup_columns
+from hpcbench.collect.gpu_clock import CLOCK, gpu_clock_mhz
 from hpcbench.collect.training_columns import MODELS, TRAINED, training_columns
 from hpcbench.config.metrics import column_of
 from hpcbench.config.names import USER_PARAMETER
@@ -132,6 +133,7 @@ def _row(record: Record) -> dict[str, Any]:
         "physical_cores_per_task": _of_each_task(record.physical_cores),
         "input_shapes": json.dumps(record.work.input_shapes) if record.work and record.work.input_shapes else None,
         **energy,
+        CLOCK: gpu_clock_mhz(record),
         **training_columns(record, energy[MEASURED]),
         **class_bias_columns(record),
         "nodes_used": ",".join(node.hostname for node in record.nodes) or None,

@@ -6,6 +6,7 @@ import os
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from hpcbench.config.site import Site
 from hpcbench.core.check_result import HARDWARE, NOTE, CheckResult, Progress
@@ -14,7 +15,7 @@ from hpcbench.doctor.checkup_job import CheckupOptions
 from hpcbench.node.checks.peaks import measure_peaks
 from hpcbench.node.checks.run_checks import run as run_checks
 from hpcbench.node.clocks import leftovers
-from hpcbench.node.host import hardware
+from hpcbench.node.host import gpus, hardware
 from hpcbench.node.host.sysfs import this_system
 from hpcbench.slurm.cluster_query import Cluster
 
@@ -38,6 +39,20 @@ def check_this_machine(site: Site, cluster: Cluster | None, options: CheckupOpti
         host.peaks, results = measure_peaks(this_system(), [sys.executable, *options.peaks_by], progress)
         host.add(HARDWARE, results)
     return host
+
+
+class ThisMachine(NamedTuple):
+    """The models of the processors of this machine, as `MachinePeaks` have them; `gpu_model` is of the first GPU."""
+
+    cpu_model: str
+    cpu_count: int
+    gpu_model: str | None
+
+
+def this_machine() -> ThisMachine:
+    """Return the models of this machine's processors. Open no GPU."""
+    node = hardware.describe()
+    return ThisMachine(node["cpu_model"], node["cpu_count"], gpus.name(0) if gpus.count() else None)
 
 
 @dataclass(frozen=True)

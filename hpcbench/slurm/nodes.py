@@ -24,6 +24,7 @@ class Node:
     gpus: int
     state: str
     usable: bool
+    gpu_types: tuple[str, ...] = ()
 
 
 def accepts_jobs(state: str) -> bool:
@@ -34,6 +35,11 @@ def accepts_jobs(state: str) -> bool:
 def gpus_in(gres: str) -> int:
     """Return 2 for `gpu:v100:2(S:0),license:3`."""
     return sum(int(count) for count in re.findall(r"gpu(?::[^:,(]+)?:(\d+)", gres))
+
+
+def gpu_types_in(gres: str) -> tuple[str, ...]:
+    """Return the types of the GPUs in generic resources: `v100` for `gpu:v100:2(S:0),license:3`."""
+    return tuple(dict.fromkeys(re.findall(r"gpu:([^:,()]+):\d+", gres)))
 
 
 def query_nodes(partitions: Sequence[str], cluster: str | None) -> list[Node]:
@@ -52,7 +58,8 @@ def query_nodes(partitions: Sequence[str], cluster: str | None) -> list[Node]:
 def _node(row: Sequence[str]) -> Node:
     name, partition, cpus, gres, state, reason = row
     described = state if reason in ("none", "") else f"{state}: {reason}"
-    return Node(name, partition.rstrip("*"), int(cpus), gpus_in(gres), described, accepts_jobs(state))
+    types = gpu_types_in(gres)
+    return Node(name, partition.rstrip("*"), int(cpus), gpus_in(gres), described, accepts_jobs(state), types)
 
 
 def node_list(names: Sequence[str], cluster: str | None) -> str:

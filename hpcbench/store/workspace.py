@@ -16,6 +16,7 @@ from hpcbench.util.fast_json import decoded
 from hpcbench.util.package_data import shipped
 
 MAX_NAMED = 5
+DESCRIPTION, PREDICTIONS = "sweep.json", "predictions.json"  # in the folder of the jobs
 
 
 def log_name(index: int | str, array_id: str | None) -> str:
@@ -40,12 +41,17 @@ class SweepPaths:
     @property
     def description(self) -> Path:
         """Return the path of the description: sweep.json."""
-        return self.jobs / "sweep.json"
+        return self.jobs / DESCRIPTION
 
     @property
     def journal(self) -> Path:
         """Return the path of the journal."""
         return self.jobs / "journal.jsonl"
+
+    @property
+    def predictions(self) -> Path:
+        """Return the path of the predictions of the cases; it exists only if there are any."""
+        return self.jobs / PREDICTIONS
 
     @property
     def records(self) -> Path:

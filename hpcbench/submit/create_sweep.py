@@ -18,11 +18,12 @@ from hpcbench.environments.resolve import NotBuiltError, Resolved, naming_hint, 
 from hpcbench.errors import UserError
 from hpcbench.plan.plan import Plan
 from hpcbench.store import ownership, packs
+from hpcbench.store.predictions import SweepPredictions, to_text
 from hpcbench.store.provenance import input_files, provenance_files
 from hpcbench.store.provenance.git import git_state
 from hpcbench.store.provenance.sweep_options import SweepOptions
 from hpcbench.store.sweep import SCHEMA, Sweep
-from hpcbench.store.workspace import SweepPaths, Workspace
+from hpcbench.store.workspace import DESCRIPTION, PREDICTIONS, SweepPaths, Workspace
 from hpcbench.submit.script import ScriptWriter
 from hpcbench.submit.template import OF_FOLLOW_ON, Template
 from hpcbench.submit.zipapp import node_zipapp
@@ -41,8 +42,9 @@ def create(
     ask_packages: bool = True,
     tuning: dict[str, Any] | None = None,
     cluster: str | None = None,
+    predictions: SweepPredictions | None = None,
 ) -> Sweep:
-    """Create the folder of a new sweep, and return the sweep.
+    """Create the folder of a new sweep, with its `predictions` if there are any, and return the sweep.
 
     `document` is the experiment, whose text is as written. `template` replaces the script template of the workspace and
     the shipped one. With `ask_packages`, start the Python of each environment to list its packages; otherwise the first
@@ -70,9 +72,7 @@ def create(
             _write_runs(unfinished, plan)
         follow_on = Template.find(workspace, OF_FOLLOW_ON).file if plan.follow_on else None
         provenance_files.write(unfinished, workspace.root, plan.site, writer.template.file, follow_on)
-        (unfinished / "sweep.json").write_text(json.dumps(description, indent=1) + "\n", encoding="utf-8")
-        for job in plan.jobs:
-            (unfinished / "logs" / job.name).mkdir(parents=True)
+        _write_description(unfinished, description, plan, predictions)
         paths.results.parent.mkdir(parents=True, exist_ok=True)
         ownership.check(paths, shared=False)  # a new sweep has no other users yet
         paths.results.mkdir(mode=ownership.mode(plan.experiment.shared), exist_ok=True)
@@ -105,6 +105,16 @@ def _write(folder: Path, writer: ScriptWriter, plan: Plan, pythons: dict[str, st
     for job in plan.jobs:
         (folder / f"{job.name}.sh").write_text(writer.render(job, pythons[job.resources.environment]), encoding="utf-8")
         (folder / f"{job.name}.jsonl").touch()
+
+
+def _write_description(
+    folder: Path, description: dict[str, Any], plan: Plan, predictions: SweepPredictions | None
+) -> None:
+    (folder / DESCRIPTION).write_text(json.dumps(description, indent=1) + "\n", encoding="utf-8")
+    if predictions is not None:
+        (folder / PREDICTIONS).write_text(to_text(predictions), encoding="utf-8")
+    for job in plan.jobs:
+        (folder / "logs" / job.name).mkdir(parents=True)
 
 
 def _write_runs(folder: Path, plan: Plan) -> None:

@@ -78,7 +78,7 @@ _SENTENCES = (
 _TYPICAL = (
     *("first_step_s", "compile_s", "import_s", "build_s", "threads_search_s"),
     *("epochs", "training_loss", "best_training_loss", "training_accuracy", "best_training_accuracy"),
-    "price_per_hour",
+    *("gpu_clock_mhz", "price_per_hour"),
     *("valid_flops", "valid_flops_per_w", "models_trained"),
     *("communication_bytes_per_step", "communication_ratio"),
 )

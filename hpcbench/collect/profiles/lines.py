@@ -47,8 +47,9 @@ def read_profiles(paths: SweepPaths, records: Iterable[Record]) -> ProfileFiles:
             by_file[path] = _by_run(_read(path, paths.name, found.damaged, left))
             left -= sum(map(len, by_file[path].values()))
         of_run = by_file[path].get((record.case_id, record.run), ())
-        # a concluded record has no attempt
-        own = {line.row.key: line for line in of_run if record.attempt in (None, line.attempt)}
+        # A concluded record has no attempt. Numbers of attempts are those of one job, and not of all jobs of a run.
+        is_concluded = record.attempt is None
+        own = {line.row.key: line for line in of_run if is_concluded or line.started_at == record.started_at}
         if own:
             found.rows[place] = list(own.values())
     return found

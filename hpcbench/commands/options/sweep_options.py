@@ -8,6 +8,7 @@ from hpcbench.commands.options.completion import complete_experiment, complete_s
 from hpcbench.commands.options.dry_run import dry_run_options
 from hpcbench.commands.options.failure_options import failure_options
 from hpcbench.commands.options.outputs import json_option
+from hpcbench.commands.options.predict_options import predict_options
 from hpcbench.commands.shared.context import Command, set_option, site_option, yes_option
 from hpcbench.commands.shared.planning import MOST_POINTS
 
@@ -32,6 +33,7 @@ _OPTIONS = (
     click.option(
         "--replace", is_flag=True, help="Replace an existing sweep of this --name, unless it has active runs."
     ),
+    predict_options,
     yes_option(f"Do not ask for confirmation before --replace deletes records; allow more than {MOST_POINTS:,} cases."),
     json_option("Print JSON: the state of the sweep; with --dry-run, the plan."),
 )

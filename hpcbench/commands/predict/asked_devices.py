@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import click
 
 from hpcbench.errors import UserError
-from hpcbench.predict.devices.device import Device
+from hpcbench.predict.devices.device import CPU, GPU, Device
 from hpcbench.predict.devices.known import KnownDevices
 from hpcbench.predict.devices.states import check_clock_mhz, check_power_limit_w
-from hpcbench.predict.results.state import State, clocks_of
+from hpcbench.predict.results.state import State, clocks_of, limits_of
 
-MOST_NAMES = 8
+MOST_NAMES = 4  # in a hint, the newest devices first
+_KINDS = {CPU: "CPUs", GPU: "GPU"}
 
 
 @dataclass(frozen=True)
 class AskedDevices:
-    """Devices by the names that the user gave, and the states of each."""
+    """Devices by the names that the user gave, and the states of each.
 
-    devices: dict[str, Device]
-    states: dict[str, tuple[State, ...]]
+    `only` has the kind of cases, `cpu` or `gpu`, of names that stand for one device of a node with both.
+    """
+
+    devices: Mapping[str, Device]
+    states: Mapping[str, tuple[State, ...]]
     shown: frozenset[str]  # labels of the states that the user asked for
+    only: Mapping[str, str] = field(default_factory=dict)
 
 
 def numbers(_: click.Context, option: click.Parameter, text: str | None) -> tuple[float, ...]:
@@ -36,27 +41,49 @@ def numbers(_: click.Context, option: click.Parameter, text: str | None) -> tupl
 def asked_devices(
     names: str | None,
     known: KnownDevices,
+    kinds: Collection[str],
+    host: str,
     clocks_mhz: Sequence[float],
     limits_w: Sequence[float],
     *,
-    search_clocks: bool,
+    search_states: bool,
 ) -> AskedDevices:
     """Return the devices with these names, which commas separate, and their states.
 
-    Without clocks and limits, `search_clocks` adds several clocks of each GPU whose lowest clock is known. Raise
-    UserError for unknown devices, for states that a device does not have, and without names.
+    `kinds` are those of the devices that the cases run on, `cpu` or `gpu`: they determine the device of a node with
+    both; without kinds, it is the GPU. Without names, the devices are those of the measured node `host`, otherwise of
+    all measured nodes. Without clocks and limits, `search_states` adds clocks and power limits of each GPU whose
+    lowest ones are known. Raise UserError for unknown devices, for states that a device does not have, and if there is
+    no device.
     """
     wanted = list(dict.fromkeys(name.strip() for name in (names or "").split(",") if name.strip()))
+    wanted = wanted or known.nodes(host)
     if not wanted:
-        shown = ", ".join(list(known.table)[:MOST_NAMES])
+        years = {name: known.table.descriptions[name].year for name in known.table}
+        shown = ",".join(sorted(years, key=lambda name: -years[name])[:MOST_NAMES])
         hint = f"name devices, e.g. --device {shown}\nto see all of them: hpcbench list devices"
-        raise UserError("no device is given", where="--device", hint=hint)
-    devices = {name: known.find(name) for name in wanted}
+        what = "no device is given, and `hpcbench doctor` has measured no node of this workspace"
+        raise UserError(what, where="--device", hint=hint)
+    devices: dict[str, Device] = {}
+    only: dict[str, str] = {}
+    for name in wanted:
+        if kinds and known.is_node_with_gpu(name):
+            found = {_label(name, kind, kinds): kind for kind in sorted(kinds)}
+            devices |= {label: known.find(name, kind) for label, kind in found.items()}
+            only |= found
+        else:
+            devices[name] = known.find(name)
     given = (*(State(clock_mhz=each) for each in clocks_mhz), *(State(power_limit_w=each) for each in limits_w))
     for device in devices.values():
         for clock in clocks_mhz:
             check_clock_mhz(device, clock)
         for limit in limits_w:
             check_power_limit_w(device, limit)
-    found = {name: clocks_of(each) if search_clocks and not given else given for name, each in devices.items()}
-    return AskedDevices(devices, found, frozenset(state.label for state in given))
+    searched = search_states and not given
+    states = {name: (*clocks_of(each), *limits_of(each)) if searched else given for name, each in devices.items()}
+    return AskedDevices(devices, states, frozenset(state.label for state in given), only)
+
+
+def _label(name: str, kind: str, kinds: Collection[str]) -> str:
+    """Return the name of a device of a node: its kind is added if cases run on both."""
+    return name if len(kinds) == 1 else f"{name} ({_KINDS[kind]})"

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import datetime
-from functools import partial
+import os
 from typing import TYPE_CHECKING
 
 import click
 
-from hpcbench.analysis.cases.quantities import items_of
-from hpcbench.collect.operator_lists.lists import operator_lists
 from hpcbench.commands.options.completion import complete_devices, complete_experiment
 from hpcbench.commands.options.duration_option import seconds
 from hpcbench.commands.options.extras import require_packages
@@ -18,13 +16,10 @@ from hpcbench.commands.options.outputs import file_option, json_option, output_o
 from hpcbench.commands.predict.asked_devices import AskedDevices, asked_devices, numbers
 from hpcbench.commands.predict.model_file import DEFAULT_FILE
 from hpcbench.commands.predict.models import models_of
-from hpcbench.commands.shared.context import choose_site, file_in, not_empty, set_option, site_option, workspace_of
-from hpcbench.commands.shared.planning import planned
-from hpcbench.config.yaml_document import load_yaml
+from hpcbench.commands.predict.networks import Networks, networks_of, sizes
+from hpcbench.commands.shared.context import not_empty, set_option, site_option, workspace_of
 from hpcbench.errors import UserError
-from hpcbench.plan.plan import Plan
 from hpcbench.predict.choice.cost import price_of
-from hpcbench.predict.results.listed_cases import listed_cases
 from hpcbench.predict.results.predictions import Predictions, Question, predict
 from hpcbench.predict.results.table import ENERGY, TIME
 from hpcbench.report.export.atomic_files import write_text
@@ -34,13 +29,13 @@ from hpcbench.report.predictor.predictions_json import predictions_json
 from hpcbench.report.predictor.terminal import print_predictions
 from hpcbench.report.text.predictions.summary import Wanted
 from hpcbench.store.provenance.sweep_options import SweepOptions
-from hpcbench.store.workspace import Workspace
-from hpcbench.util.console import err, out
+from hpcbench.util.console import out
 from hpcbench.util.exit_status import FAILURE, SUCCESS, exit_statuses
 from hpcbench.util.text import plural
 
 if TYPE_CHECKING:
     from hpcbench.predict.fleet import Fleet
+    from hpcbench.report.charts.components import Figure
 
 FORMATS = ("json", "csv", "html")
 EPILOG = """\b
@@ -51,19 +46,29 @@ Examples:
   hpcbench predict my.yaml --device a100-sxm-80 --clock 960,1410
   hpcbench predict my.yaml --device h100-sxm --set 'matrix.batch_size=[1,8,64]' --csv predictions.csv
   hpcbench predict my.yaml --device a100-sxm-80,h100-sxm --html predictions.html
+  hpcbench predict net.onnx --device l40s,t4 --batch-size 1,8,64
+  hpcbench predict net.pt2 --device l40s,t4
 
 Nothing is measured, and no network is computed: PyTorch lists its operators. `hpcbench list devices` shows the devices.
 """ + exit_statuses("a case could not be predicted on a device")
 
 
 @click.command("predict", epilog=EPILOG)
-@click.argument("experiment", shell_complete=complete_experiment)
+@click.argument("experiment", metavar="EXPERIMENT|FILE", shell_complete=complete_experiment)
 @click.option(
     "--device",
     "devices",
     metavar="NAMES",
     shell_complete=complete_devices,
-    help="Predict on these devices, separated by commas: names of `hpcbench list devices`, or measured nodes.",
+    help="Predict on these devices, separated by commas: names of `hpcbench list devices`, or measured nodes.  "
+    "[default: the measured nodes of the workspace]",
+)
+@click.option(
+    "--batch-size",
+    "batch_sizes",
+    metavar="N",
+    callback=sizes,
+    help="Batch sizes of an ONNX file or exported program, separated by commas.  [default: 1, or that of the export]",
 )
 @click.option("--fastest", is_flag=True, help="Recommend the fastest device.  [default: also that of least energy]")
 @click.option("--least-energy", is_flag=True, help="Recommend the device that needs least energy.")
@@ -85,7 +90,7 @@ Nothing is measured, and no network is computed: PyTorch lists its operators. `h
     "limits",
     metavar="W",
     callback=numbers,
-    help="Predict also under these power limits, separated by commas.",
+    help="Predict also under these power limits, separated by commas.  [default: seek the limit of least energy]",
 )
 @click.option(
     "--model",
@@ -107,6 +112,7 @@ def predict_command(
     context: click.Context,
     experiment: str,
     devices: str | None,
+    batch_sizes: tuple[int, ...],
     fastest: bool,
     least_energy: bool,
     within: float | None,
@@ -126,27 +132,30 @@ def predict_command(
 ) -> int:
     """Predict time, power and energy of the cases of EXPERIMENT on devices, without running them.
 
-    Each value has a 90 % prediction interval. A recommendation is made only if the interval of the ratio of two devices
-    allows it.
+    FILE is an ONNX file, or a program that torch.export.save wrote (.pt2). Each value has a 90 % prediction interval. A
+    recommendation is made only if the interval of the ratio of two devices allows it.
     """
     wanted = _wanted(fastest, least_energy, within)
     asked = requested({"json": as_json}, {"csv": csv_file, "html": html_file}, outputs, figures)
     wanted_formats = formats_of(context, figures, formats)
     require_packages(asked, figures)
     workspace = workspace_of(context)
-    known = known_devices(workspace)
-    chosen = asked_devices(devices, known, clocks, limits, search_clocks=ENERGY in wanted.quantities)
     fleet, basis = models_of(workspace, model)
-    source = load_yaml(file_in(workspace, "experiments", experiment))
-    of_site = partial(choose_site, workspace, site, True)
-    plan, _ = planned(source, SweepOptions(settings, limit, True), of_site, workspace.input_file)
-    made = _predicted(plan, workspace, chosen, fleet, basis)
+    networks = networks_of(workspace, experiment, batch_sizes, SweepOptions(settings, limit, True), site)
+    chosen = asked_devices(
+        devices,
+        known_devices(workspace),
+        networks.kinds,
+        os.uname().nodename,
+        clocks,
+        limits,
+        search_states=ENERGY in wanted.quantities,
+    )
+    made = _predicted(networks, chosen, fleet, basis)
     if not any(output.is_stdout for output in asked):
         print_predictions(made, wanted, chosen.shown, out)
     if figures:
-        from hpcbench.report.predictor.chart import figures_of_predictions
-
-        write_figures(figures_of_predictions(made), figures, wanted_formats, theme, "no time and energy is predicted")
+        write_figures(_figures(made), figures, wanted_formats, theme, "no time and energy is predicted")
     writers = {
         "json": lambda file: write_text(predictions_json(made, wanted), file),
         "csv": lambda file: write_csv(made.results, file),
@@ -170,32 +179,31 @@ def _given(fastest: bool, least_energy: bool, within: float | None) -> dict[str,
     return {"--fastest": fastest, "--least-energy": least_energy, "--within": within is not None}
 
 
-def _predicted(plan: Plan, workspace: Workspace, chosen: AskedDevices, fleet: Fleet, basis: str) -> Predictions:
-    """Return the predictions of the cases of a plan. Raise UserError if no case is a network."""
-    from hpcbench.predict.results.fleet_models import FleetModels, measured_devices
+def _predicted(networks: Networks, chosen: AskedDevices, fleet: Fleet, basis: str) -> Predictions:
+    """Return the predictions of networks on devices. Raise UserError if no case is a network."""
+    from hpcbench.predict.results.fleet_models import FleetModels, measured_devices, state_errors
 
-    listed = operator_lists(plan.cases, plan.site, workspace, _announce)
-    found = listed_cases(plan.cases, listed)
-    if (found.cases["refused"] != "").all():
-        reason = found.cases["refused"].iloc[0]
-        raise UserError("no case of the experiment can be predicted", hint=f"the first case: {reason}")
-    cores = plan.cases[0].parameters.cpus_per_task
-    prices = {name: price_of(device, 1, cores, plan.site.cost) for name, device in chosen.devices.items()}
-    question = Question(found.cases, found.lists, chosen.states, chosen.devices, prices, plan.site.carbon, found.memory)
+    found, site = networks.listed(), networks.site
+    prices = {name: price_of(device, 1, networks.cores, site.cost) for name, device in chosen.devices.items()}
+    question = Question(
+        found.cases, found.lists, chosen.states, chosen.devices, prices, site.carbon, found.memory, chosen.only
+    )
     results, shares = predict(question, FleetModels(fleet), measured_devices(fleet, chosen.devices))
-    item = items_of(*(case.parameters.model for case in plan.cases)).removesuffix("s")
     errors = {} if fleet.listed.ratio_errors is None else {TIME: fleet.listed.ratio_errors}
-    return Predictions(plan.experiment.name, results, shares, basis, item, plan.site.cost.currency, errors)
+    currency, of_states = site.cost.currency, state_errors(fleet, chosen.devices)
+    data_hash = fleet.basis.data_hash if fleet.basis.rows else ""
+    return Predictions(networks.name, results, shares, basis, networks.item, currency, errors, of_states, data_hash)
 
 
-def _announce(environment: str, count: int) -> None:
-    err.print(f"listing the operators of {plural(count, 'network')} in the environment {environment}")
+def _figures(made: Predictions) -> list[Figure]:
+    from hpcbench.report.predictor.chart import figures_of_predictions  # imports altair
+
+    return figures_of_predictions(made)
 
 
 def _write_page(made: Predictions, wanted: Wanted, file: str) -> None:
     from hpcbench.report.html.render import render
-    from hpcbench.report.predictor.chart import figures_of_predictions
     from hpcbench.report.predictor.page import page_of_predictions
 
     now = datetime.datetime.now().astimezone()
-    write_text(render(page_of_predictions(made, wanted, figures_of_predictions(made), now)), file)
+    write_text(render(page_of_predictions(made, wanted, _figures(made), now)), file)

@@ -9,6 +9,7 @@ import click
 
 from hpcbench.commands.options.failure_options import failure_limit_of
 from hpcbench.commands.options.outputs import STDOUT
+from hpcbench.commands.options.predict_options import PredictOptions
 from hpcbench.commands.options.sweep_options import sweep_options
 from hpcbench.commands.shared.context import choose_site, file_in, open_sweep, workspace_of
 from hpcbench.commands.shared.planning import MOST_POINTS, check_slurm, cluster_of, placed, planned
@@ -25,6 +26,7 @@ from hpcbench.report.export.atomic_files import write_text
 from hpcbench.report.export.plan_json import plan_json
 from hpcbench.report.terminal.dry_run import show
 from hpcbench.slurm.client import using
+from hpcbench.store.predictions import SweepPredictions
 from hpcbench.store.provenance.input_files import copy_or
 from hpcbench.store.provenance.sweep_options import SweepOptions
 from hpcbench.store.sweep import Sweep
@@ -43,6 +45,7 @@ Examples:
   hpcbench sweep my.yaml --local                 on this machine, without Slurm
   hpcbench sweep --from lstm.tar.gz --dry-run    repeat a sweep, by name or from an archive
   hpcbench sweep my.yaml --name main --replace   replace the sweep `main`, e.g. a baseline of compare
+  hpcbench sweep my.yaml --predict               predict each case, then measure it
 """ + exit_statuses("a case did not complete, or lacks a metric (local, or with --wait)")
 
 
@@ -65,6 +68,7 @@ def sweep_command(
     fail_fast: bool | None,
     max_failures: int | None,
     replace: bool,
+    prediction: PredictOptions | None,
     yes: bool,
     as_json: bool,
 ) -> int:
@@ -78,37 +82,62 @@ def sweep_command(
     """
     workspace = workspace_of(context)
     again = _again(context, workspace, experiment, origin)
-    asked = SweepOptions(settings, limit, local)
-    if again:
-        asked = again.asked_also(settings, limit, local or (again.asked.local and site is None))
+    asked = _asked(again, settings, limit, local, site)
     source = load_yaml(again.experiment if again else file_in(workspace, "experiments", experiment or ""))
     chosen = partial(_site, context, workspace, again, site, local)
     plan, document = planned(source, asked, chosen, _locate(again, workspace), None if yes else MOST_POINTS)
     check_schedules(plan, workspace, document)
     nothing_runs = dry_run or render_only
     paths, environments, warnings = placed(plan, workspace, name, only_shown=dry_run, replace=replace)
-    if again:
-        warnings += _differences(again, plan, environments, workspace, not settings and limit is None, nothing_runs)
+    warnings += _differences(again, plan, environments, workspace, not settings and limit is None, nothing_runs)
     print_warnings(warnings)
+    if not nothing_runs:
+        check_slurm(plan)
+    predictions = _predicted(plan, workspace, prediction)
     template = again.template if again else None
     if dry_run and as_json:
-        write_text(plan_json(plan, paths.name, warnings), STDOUT)
+        write_text(plan_json(plan, paths.name, warnings, predictions), STDOUT)
     elif dry_run:
-        show(plan, workspace, paths, environments, template, with_script=show_script)
+        show(plan, workspace, paths, environments, template, with_script=show_script, predictions=predictions)
     if dry_run:
         return SUCCESS
-    if not render_only:
-        check_slurm(plan)
-    ask, cluster = not (again and nothing_runs), cluster_of(plan.site)
+    ask = not (again and nothing_runs)
+    make = partial(create, workspace, paths, plan, document, asked, template, ask_packages=ask, predictions=predictions)
     with replacing(paths, again.sweep.paths if again else None, yes=yes) if replace else nullcontext():
-        created = create(workspace, paths, plan, document, asked, template, ask_packages=ask, cluster=cluster)
+        created = make(cluster=cluster_of(plan.site))
     failures = failure_limit_of(fail_fast, max_failures, created.scheduler)
     return _run(created, plan, workspace, failures, render_only=render_only, wait=wait, as_json=as_json)
 
 
+def _asked(
+    again: Rerun | None, settings: tuple[str, ...], limit: int | None, local: bool, site: str | None
+) -> SweepOptions:
+    """Return the options of the new sweep; of a repeated one, in addition to its own."""
+    if again is None:
+        return SweepOptions(settings, limit, local)
+    return again.asked_also(settings, limit, local or (again.asked.local and site is None))
+
+
+def _predicted(plan: Plan, workspace: Workspace, options: PredictOptions | None) -> SweepPredictions | None:
+    """Return the predictions of the cases; None without --predict."""
+    if options is None:
+        return None
+    from hpcbench.commands.shared.predictions.predict_sweep import predict_sweep  # pandas, which other sweeps lack
+
+    return predict_sweep(plan, workspace, options)
+
+
 def _differences(
-    again: Rerun, plan: Plan, environments: dict[str, Resolved], workspace: Workspace, same: bool, nothing_runs: bool
+    again: Rerun | None,
+    plan: Plan,
+    environments: dict[str, Resolved],
+    workspace: Workspace,
+    same: bool,
+    nothing_runs: bool,
 ) -> list[str]:
+    """Return what has changed since the repeated sweep; empty without one."""
+    if again is None:
+        return []
     found = again.differences(plan, environments, workspace, same=same, nothing_runs=nothing_runs)
     skipped = "packages are not compared, since that would run the Python of each environment"
     return [*found, *([skipped] if nothing_runs else [])]

@@ -14,6 +14,7 @@ from hpcbench.core.record import Record
 from hpcbench.errors import UserError, nearest
 from hpcbench.report.load.acceptance import with_acceptance, with_required_metrics
 from hpcbench.report.load.divergence import with_divergences
+from hpcbench.report.load.predictions import with_predictions
 from hpcbench.report.load.profiles import with_profiles
 from hpcbench.report.load.rank_by import ranked_by
 from hpcbench.report.load.records import records_of
@@ -51,7 +52,7 @@ def results_of_sweeps(
         replace(found, fails_again=_failing_again(progresses), epochs=epoch_table(records)), progresses, records
     )
     found = with_divergences(found, progresses, records)
-    return with_acceptance(found, sweeps)
+    return with_acceptance(with_predictions(found, sweeps), sweeps)
 
 
 def _same_workload(asked: Sequence[str], records: list[Record], progresses: list[Progress]) -> set[str]:

@@ -106,6 +106,6 @@ class OperatorLine:
     sweep: str = described("name of the sweep")
     case_id: str = described("ID of the case")
     run: int = described("number of the run within its case, from 1")
-    attempt: Optional[int] = described("number of the attempt, from 1")
+    started_at: str = described("when the attempt at the run started, as in its record")
     host: str = described("hostname of the node")
     row: OperatorRow = described("the operator and its times")

@@ -25,7 +25,7 @@ def keep(record: Record, ranks: List[Dict[str, Any]], scratch: str, path: str) -
     twice, readers use one. Print a message if the rows cannot be kept: `scratch` has the only copy.
     """
     try:
-        run = (record.sweep, record.case_id, record.run, record.attempt, ranks[0]["host"] if ranks else "")
+        run = (record.sweep, record.case_id, record.run, record.started_at, ranks[0]["host"] if ranks else "")
         lines = [json.dumps(to_json(OperatorLine(*run, row)), separators=(",", ":")) for row in _rows(scratch)]
         if lines:
             append_lines(beside(path), "".join(line + "\n" for line in lines).encode())

@@ -38,6 +38,18 @@ class KnownDevices:
             return self._of_sheet(short)
         raise self.table.not_found(name, [*self.machines, *self._hosts()])
 
+    def is_node_with_gpu(self, name: str) -> bool:
+        """Return whether a name is that of a node, or type of node, with a GPU, of which its CPUs can be asked for."""
+        machine = self._machine(name)
+        return machine is not None and machine.gpu_model is not None
+
+    def nodes(self, host: str) -> list[str]:
+        """Return the measured types of nodes: that of a host if it was measured, otherwise all."""
+        own = [
+            name for name, machine in self.machines.items() if any(peak.host == host for peak in machine.measurements)
+        ]
+        return own or list(self.machines)
+
     def all(self) -> list[Device]:
         """Return the described devices by name, then the CPUs of the types of nodes whose peaks are sufficient."""
         nodes = [self._cpus(name, machine) for name, machine in sorted(self.machines.items())]
@@ -75,7 +87,7 @@ class KnownDevices:
             others = (described(each, self.table.descriptions[each]) for each in self.table)
             return measured_cpus(name, machine, sheet, others)
         if machine.gpu_model is None:
-            raise UserError(f"the node '{name}' has no GPU", hint="predict on its CPUs: device: cpu")
+            raise UserError(f"the node '{name}' has no GPU", hint="predict on its CPUs: --set parameters.device=cpu")
         short = self.table.short_name(machine.gpu_model)
         if short is None:
             what = f"the GPU '{machine.gpu_model}' of '{name}' has no description"

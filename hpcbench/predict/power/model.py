@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from hpcbench.predict.choice.states import StateErrors
 from hpcbench.predict.devices.device import Device
 from hpcbench.predict.power import fleet as fleets
 from hpcbench.predict.power import networks as of_networks
 from hpcbench.predict.power import operators as of_operators
+from hpcbench.predict.power import states as of_states
 from hpcbench.predict.power.activity import of_lists
 from hpcbench.predict.power.fleet import Fleet
 from hpcbench.predict.power.jobs import model as of_jobs
@@ -47,6 +49,7 @@ class PowerModel:
     networks: NetworkPower
     jobs: JobPower
     requests: RequestPower
+    states: StateErrors = field(default_factory=StateErrors)  # of ratios of energies between states of a device
 
     def predict_operators(
         self, rows: pd.DataFrame, devices: Mapping[str, Device], time_s: Floats, time_half_width: Floats
@@ -63,14 +66,11 @@ class PowerModel:
         of_time = time_half_width * (1.0 + self.operators.elasticity(rows, devices, time_s, time_half_width))
         with np.errstate(divide="ignore", invalid="ignore"):
             log_energy = power.log_value + np.log(time_s)
-        watts = table(power.log_value, half, power.reason)
-        joules = table(log_energy, np.hypot(half, of_time), power.reason)
         most = _HIGHEST_MEAN * limits_w(rows, devices)
+        joules = table(log_energy, np.hypot(half, of_time), power.reason)
         found = {
-            POWER: watts.assign(upper=np.fmax(np.fmin(watts["upper"], most), watts["predicted"])),
-            ENERGY: joules.assign(
-                upper=np.fmax(np.fmin(joules["upper"], most * time_s * np.exp(time_half_width)), joules["predicted"])
-            ),
+            POWER: _at_most(table(power.log_value, half, power.reason), most),
+            ENERGY: _at_most(joules, most * time_s * np.exp(time_half_width)),
         }
         return {quantity: each.set_index(rows.index) for quantity, each in found.items()}
 
@@ -142,7 +142,8 @@ class PowerModel:
         if time is not None and model is self.networks:
             widths[TIME] = time.half_width
             widths[ENERGY] = np.hypot(widths[POWER], time.half_width)
-        return {quantity: table(each.log_value, widths[quantity], each.reason) for quantity, each in estimates.items()}
+        found = {quantity: table(each.log_value, widths[quantity], each.reason) for quantity, each in estimates.items()}
+        return {**found, POWER: _at_most(found[POWER], _HIGHEST_MEAN * limits_w(rows, devices))}
 
     def to_json(self) -> dict[str, Any]:
         """Return the model as JSON types."""
@@ -152,6 +153,7 @@ class PowerModel:
             "networks": self.networks.to_json(),
             "jobs": self.jobs.to_json(),
             "requests": self.requests.to_json(),
+            "states": self.states.to_json(),
         }
 
     @classmethod
@@ -164,6 +166,7 @@ class PowerModel:
             NetworkPower.from_json(stored["networks"], fleet),
             JobPower.from_json(stored["jobs"]),
             RequestPower.from_json(stored["requests"]),
+            StateErrors.from_json(stored["states"]),
         )
 
 
@@ -179,12 +182,15 @@ def fit(
     measured_steps = {name: measurements for name, (_, measurements) in steps.items()}
     measured = of_operators.measured_rows(operators, devices)
     fleet = fleets.fit(measured_steps, measured)
+    without = _without_each(measured_steps, measured)
+    jobs = of_jobs.left_out_devices(networks, devices)
     return PowerModel(
         fleet,
-        of_operators.fit(operators, devices, fleet, _without_each(measured_steps, measured)),
+        of_operators.fit(operators, devices, fleet, without),
         of_networks.fit(steps, devices, fleet),
-        of_jobs.fit(networks, devices),
+        of_jobs.fit(networks, devices, jobs),
         of_requests.fit(networks, devices),
+        of_states.fit(steps, jobs, devices, without),
     )
 
 
@@ -194,15 +200,22 @@ def unfitted() -> PowerModel:
 
 
 def _without_each(steps: Mapping[str, Any], operators: Mapping[str, Any]) -> dict[str, Fleet]:
-    """Return, for each device with measured operators, the fleet without this device."""
+    """Return, for each device with measured operators or steps, the fleet without this device."""
+    names = {*steps, *operators}
     return {
         left_out: fleets.fit(
             {name: rows for name, rows in steps.items() if name != left_out},
             {name: rows for name, rows in operators.items() if name != left_out},
         )
-        for left_out in operators
-        if len(operators) > 1 or steps
+        for left_out in sorted(names)
+        if len(names) > 1
     }
+
+
+def _at_most(predictions: pd.DataFrame, most: Floats) -> pd.DataFrame:
+    """Return predictions whose intervals end at the highest possible value."""
+    upper = np.fmin(predictions["upper"].to_numpy(), most)
+    return predictions.assign(upper=np.fmax(upper, predictions["predicted"].to_numpy()))
 
 
 def _empty(count: int) -> dict[str, np.ndarray]:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from hpcbench.predict.calibration.intervals import Calibration, calibrated
+from hpcbench.predict.calibration.intervals import ALL, Calibration, calibrated
 from hpcbench.predict.calibration.stored import all_from_json, all_to_json
 from hpcbench.predict.devices.device import Device
 from hpcbench.predict.operators.device_columns import of_rows
@@ -21,6 +21,7 @@ from hpcbench.predict.power.activity import activity
 from hpcbench.predict.power.device_power import Rows
 from hpcbench.predict.power.fleet import Fleet
 from hpcbench.predict.power.learned import Learned
+from hpcbench.predict.tables.operators import ATTENTION, ATTENTION_DECODE
 from hpcbench.predict.tables.prediction import Estimate, Floats
 
 POWER, ENERGY = "power_w", "energy_j"
@@ -189,10 +190,11 @@ def _errors(rows: pd.DataFrame, error: Floats, spread: float) -> pd.DataFrame:
     )
 
 
-_PRIOR_FACTOR = 1.7  # half the width of an interval over the expected error, without a calibration
+# Factors of the expected error without data, from the public sets that docs/reference/predictor-data.md documents.
+_PRIOR = Calibration(0, 0.0, {ATTENTION: 2.7, ATTENTION_DECODE: 2.7, ALL: 2.1})
 
 
 def _width(calibration: Calibration | None, kinds: pd.Series, spread: Floats) -> Floats:
     if calibration is None:
-        return _PRIOR_FACTOR * np.maximum(spread, PRIOR_SPREAD)
+        return _PRIOR.half_width(kinds, np.maximum(spread, PRIOR_SPREAD))
     return calibration.half_width(kinds, spread)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from hpcbench.predict.power.least_squares import relative
 from hpcbench.predict.tables.prediction import Floats
@@ -37,9 +38,19 @@ class StepTime:
 
     def seconds(self, activity: pd.DataFrame, clock: Floats) -> Floats:
         """Return the time of a step in seconds at clocks that are fractions of the boost clock."""
-        device = parts(activity, clock) @ self.coefficients
-        host = self.host_s * activity["kernels"].to_numpy(dtype="float64")
+        device, host = self._device_s(activity, clock), self._launches_s(activity)
         return (device**_SHARPNESS + host**_SHARPNESS) ** (1 / _SHARPNESS)
+
+    def is_launch_bound(self, activity: pd.DataFrame) -> NDArray[np.bool_]:
+        """Return whether the host launches kernels more slowly than the device computes them at the boost clock."""
+        return np.asarray(self._launches_s(activity) > self._device_s(activity, np.ones(len(activity))))
+
+    def _device_s(self, activity: pd.DataFrame, clock: Floats) -> Floats:
+        found: Floats = parts(activity, clock) @ self.coefficients
+        return found
+
+    def _launches_s(self, activity: pd.DataFrame) -> Floats:
+        return self.host_s * activity["kernels"].to_numpy(dtype="float64")
 
 
 TYPICAL = StepTime(PRIOR, TYPICAL_HOST_S)

@@ -15,11 +15,17 @@ from hpcbench.predict.tables import networks
 CASE = ("case", "label", "items_per_step", "refused", "image_network", "unlisted")
 
 
-def asked(cases: pd.DataFrame, states: Mapping[str, Sequence[State]]) -> pd.DataFrame:
+DEVICE_KIND = "device_kind"  # optional column: `cpu` or `gpu`, the device that the case runs on
+
+
+def asked(
+    cases: pd.DataFrame, states: Mapping[str, Sequence[State]], only: Mapping[str, str] | None = None
+) -> pd.DataFrame:
     """Return one row per case, device and state: the columns of `networks`, `CASE`, and `state`, its label.
 
     `cases` has the columns `CASE` and those of `networks.WORK` that are known. `states` has the states of each device,
-    in the order of the rows. A state that is given several times has one row.
+    in the order of the rows. A state that is given several times has one row. `only` has the kind of cases that run on
+    a device, for devices that run one kind only.
     """
     conditions = pd.DataFrame(
         [
@@ -35,5 +41,8 @@ def asked(cases: pd.DataFrame, states: Mapping[str, Sequence[State]]) -> pd.Data
         columns=["device", "state", "clock_mhz", "power_limit_w"],
     )
     rows = cases.drop(columns=[name for name in conditions if name in cases]).merge(conditions, how="cross")
+    if only and DEVICE_KIND in rows:
+        wanted = rows["device"].map(dict(only))
+        rows = rows[wanted.isna() | (wanted == rows[DEVICE_KIND])].reset_index(drop=True)
     complete = networks.complete(rows.assign(unit=networks.STEP))
     return complete.assign(**{name: rows[name] for name in (*CASE, "state")})

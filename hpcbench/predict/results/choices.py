@@ -5,34 +5,51 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import pandas as pd
 
-from hpcbench.predict.choice.ratios import Candidate, RatioErrors
+from hpcbench.predict.choice.ratios import Candidate, Ratio, RatioErrors
 from hpcbench.predict.choice.recommendation import Limited, Recommendation, by_limit, recommend
-from hpcbench.predict.results.table import ENERGY, FITS, FITS_NOT, TIME, limits_of
+from hpcbench.predict.choice.states import KERNELS, LAUNCHES, StateErrors, state_ratio
+from hpcbench.predict.results.table import ENERGY, FITS, FITS_NOT, LAUNCH_BOUND, TIME, limits_of
+
+CLOCK, POWER_LIMIT = "clock", "power limit"  # what a state sets
+_SETTINGS = {CLOCK: "clock_mhz", POWER_LIMIT: "power_limit_w"}
 
 
 @dataclass(frozen=True)
 class BestState:
-    """The state of a device with least energy, with the ratios of its energy and of its time to the default state."""
+    """The clock, or the power limit, of a device with least energy, compared with its default state.
+
+    `setting` is CLOCK or POWER_LIMIT, and `state` empty if the default state needs least energy. `energy` is the ratio
+    of its energy to that of the default state, with interval, and `time` that of its time.
+    """
 
     device: str
+    setting: str
     state: str
-    energy: float
+    energy: Ratio
     time: float
+
+    @property
+    def is_certain(self) -> bool:
+        """Return whether the state needs less energy than the default state."""
+        return self.energy.is_below_one
 
 
 @dataclass(frozen=True)
 class WithinLimit:
     """The devices and states by an upper limit of the time, and the one with least energy that keeps it.
 
-    `best` is None if no candidate keeps the limit with certainty, or if none of them has an energy.
+    `best` compares the best states of the devices; it is None if no candidate keeps the limit with certainty, or if
+    none of them has an energy. `state` compares the best state with the default state of its device, if it is another.
     """
 
     limit_s: float
     limited: Limited
     best: Recommendation | None
+    state: BestState | None = None
 
 
 def candidates(rows: pd.DataFrame, quantity: str) -> list[Candidate]:
@@ -55,29 +72,57 @@ def best_device(rows: pd.DataFrame, quantity: str, errors: RatioErrors | None = 
     return recommend(found, errors) if found else None
 
 
-def best_states(rows: pd.DataFrame) -> list[BestState]:
-    """Return the state of least energy of each device of a case, for devices with an energy in several states.
-
-    States of one device share most errors of its prediction, so that their ratio has no interval of independent errors.
-    """
+def best_states(rows: pd.DataFrame, errors: StateErrors) -> list[BestState]:
+    """Return the clock and the power limit of least energy of each device of a case, among those predicted."""
     known = rows[rows[ENERGY].notna() & (rows[FITS] != FITS_NOT)]
     found = []
-    for device, own in known.groupby("device", sort=False):
-        usual = own[own["state"] == ""]
-        if usual.empty or len(own) < 2:
-            continue
-        best, default = own.iloc[int(own[ENERGY].to_numpy().argmin())], usual.iloc[0]
-        energy, time = float(best[ENERGY] / default[ENERGY]), float(best[TIME] / default[TIME])
-        found.append(BestState(str(device), str(best["state"]), energy, time))
+    for _, own in known.groupby("device", sort=False):
+        usual = own[own["state"] == ""].head(1)
+        for setting, column in _SETTINGS.items():
+            searched = own[own[column].notna()]
+            if len(usual) and len(searched):
+                tried = pd.concat([usual, searched])
+                best = tried.iloc[int(tried[ENERGY].to_numpy().argmin())]
+                found.append(_compared(best, usual.iloc[0], setting, errors))
     return found
 
 
-def within(rows: pd.DataFrame, limit_s: float, errors: RatioErrors | None = None) -> WithinLimit:
+def _compared(state: pd.Series[Any], usual: pd.Series[Any], setting: str, errors: StateErrors) -> BestState:
+    """Return a state compared with the default state of its device."""
+    name, device = str(state["state"]), str(usual["device"])
+    if not name:
+        return BestState(device, setting, "", Ratio(1.0, 1.0, 1.0), 1.0)
+    pairs = [(float(each[TIME]), float(each[ENERGY])) for each in (state, usual)]
+    group = LAUNCHES if usual["limit"] == LAUNCH_BOUND else KERNELS
+    energy = state_ratio(pairs[0], pairs[1], device, group, errors)
+    return BestState(device, setting, name, energy, pairs[0][0] / pairs[1][0])
+
+
+def within(rows: pd.DataFrame, limit_s: float, states: StateErrors, errors: RatioErrors | None = None) -> WithinLimit:
     """Return which devices and states keep an upper limit of the time, and the one of those with least energy."""
     limited = by_limit(candidates(rows, TIME), limit_s)
     keeping = {(each.device, each.state) for each in limited.within}
-    energies = [each for each in candidates(rows, ENERGY) if (each.device, each.state) in keeping]
-    return WithinLimit(limit_s, limited, recommend(energies, errors) if energies else None)
+    best: dict[str, Candidate] = {}
+    for each in candidates(rows, ENERGY):
+        if (each.device, each.state) in keeping and each.log_value < best.get(each.device, _NOTHING).log_value:
+            best[each.device] = each
+    if not best:
+        return WithinLimit(limit_s, limited, None)
+    found = recommend(list(best.values()), errors)
+    return WithinLimit(limit_s, limited, found, _of_candidate(rows, found.best, states))
+
+
+_NOTHING = Candidate("", math.inf, 0.0)
+
+
+def _of_candidate(rows: pd.DataFrame, best: Candidate, states: StateErrors) -> BestState | None:
+    """Return a candidate compared with the default state of its device; None if it is that state."""
+    own = rows[rows["device"] == best.device]
+    state, usual = own[own["state"] == best.state].iloc[0], own[own["state"] == ""]
+    if not best.state or usual.empty:
+        return None
+    setting = CLOCK if pd.notna(state["clock_mhz"]) else POWER_LIMIT
+    return _compared(state, usual.iloc[0], setting, states)
 
 
 def by_case(results: pd.DataFrame) -> Mapping[str, pd.DataFrame]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from hpcbench.predict.choice.states import StateErrors
 from hpcbench.predict.devices.device import Device
 from hpcbench.predict.fleet import Fleet, at_times, given_time
 from hpcbench.predict.networks.listed.limits import limits
@@ -17,7 +18,9 @@ from hpcbench.predict.results.network_basis import network_basis
 from hpcbench.predict.results.predictions import Explained
 from hpcbench.predict.results.table import ENERGY, POWER, TIME
 from hpcbench.predict.tables.network_kinds import LISTED
+from hpcbench.predict.tables.operators import UNKNOWN
 
+_MOST_NAMES = 3  # of unknown operators
 _STATE = ("clock_mhz", "power_limit_w")
 
 
@@ -55,7 +58,10 @@ class FleetModels:
         kernels = self.fleet.listed.kernel_times(usual, lists, known)
         places = range(len(rows))
         limiting = limits(kernels, sums(usual, kernels, known), known)["limit"].reindex(places).fillna("")
-        return Explained(shares(kernels).reindex(places), limiting, self._basis(rows, kernels, known))
+        basis = self._basis(rows, kernels, known)
+        return Explained(
+            shares(kernels).reindex(places), limiting, basis, _unknown_names(kernels).reindex(places, fill_value="")
+        )
 
     def _as_fitted(
         self, networks: pd.DataFrame, devices: Mapping[str, Device]
@@ -80,6 +86,24 @@ def measured_devices(fleet: Fleet, devices: Mapping[str, Device]) -> frozenset[s
     """Return the names of those devices that the fleet was fitted on."""
     own = {*fleet.basis.devices, *fleet.devices}
     return frozenset(name for name, device in devices.items() if own & {name, *device.names})
+
+
+def state_errors(fleet: Fleet, devices: Mapping[str, Device]) -> StateErrors:
+    """Return the errors of ratios between states of one device, for devices by the names that they are asked by."""
+    own = fleet.power.states
+    return own.of(name for name, device in devices.items() if own.devices & {name, *device.names})
+
+
+def _unknown_names(kernels: pd.DataFrame) -> pd.Series[str]:
+    """Return the names of the operators of unknown kind with most time, by place."""
+    unknown = kernels[kernels["kind"] == UNKNOWN].sort_values("total_s", ascending=False, kind="stable")
+    names = {place: list(dict.fromkeys(each["function"])) for place, each in unknown.groupby("place")}
+    return pd.Series({place: _first(each) for place, each in names.items()}, dtype="object")
+
+
+def _first(names: list[str]) -> str:
+    more = len(names) - _MOST_NAMES
+    return ", ".join(names[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
 
 
 def _in_default_state(rows: pd.DataFrame) -> pd.DataFrame:

@@ -14,11 +14,13 @@ from hpcbench.config.names import USER_PARAMETER
 from hpcbench.core.profiling.operator_list import OperatorList
 from hpcbench.core.profiling.operator_row import FORWARD
 from hpcbench.models import catalog
+from hpcbench.models.source import ONNX_FRAMEWORKS
 from hpcbench.plan.case import Case
+from hpcbench.predict.aten.call import element_bytes
 from hpcbench.predict.aten.convert import ORIGIN, converted
 from hpcbench.predict.networks.memory import saved_bytes
 from hpcbench.predict.results.image_case import image_case
-from hpcbench.predict.results.memory import MemoryRange, memory_of
+from hpcbench.predict.results.memory import WEIGHT_BYTES, MemoryRange, memory_of
 from hpcbench.predict.tables import lists as list_table
 from hpcbench.predict.tables import networks as network_table
 
@@ -47,11 +49,12 @@ def listed_cases(cases: Sequence[Case], listed: Mapping[str, OperatorList]) -> L
         rows.append(_row(case, labels[case.id], found.reason))
         if found.reason or frame.empty:
             continue
-        works = _list_of(case.id, frame)
+        works = list_of(case.id, frame)
         operators.append(works)
         optimizer = str(case.parameters.optimizer.content().get("name", "momentum"))
         training = case.parameters.task == network_table.TRAINING
-        size = memory_of(frame, found.parameter_count, training, optimizer, _saved_bytes(works))
+        saved, weight_bytes = saved_bytes_of(works), _weight_bytes(case, frame)
+        size = memory_of(frame, found.parameter_count, training, optimizer, saved, weight_bytes)
         if size is not None:
             memory[case.id] = size
     empty = pd.DataFrame(columns=list(list_table.COLUMNS))
@@ -79,6 +82,7 @@ def _row(case: Case, shown: str, reason: str) -> dict[str, Any]:
         "optimizer": own.optimizer.content().get("name", "momentum") if training else "",
         "batch_size": own.batch_size,
         "threads": own.intra_op_threads,
+        "device_kind": own.device or "",
         "list_id": "" if reason else case.id,
     }
 
@@ -90,13 +94,23 @@ def _items_per_input(model: str | None, options: Mapping[str, Any]) -> int:
     return catalog.MODELS[model].items_per_input(catalog.resolved_options(model, dict(options)))
 
 
-def _list_of(case: str, operators: pd.DataFrame) -> pd.DataFrame:
+def _weight_bytes(case: Case, operators: pd.DataFrame) -> int:
+    """Return the bytes of a weight: of an ONNX file, those of the operators with most of them, otherwise of float32."""
+    if case.parameters.framework not in ONNX_FRAMEWORKS:
+        return WEIGHT_BYTES
+    sizes = operators.groupby("dtype")["weight_bytes"].sum()
+    return element_bytes(str(sizes.idxmax())) if len(sizes) else WEIGHT_BYTES
+
+
+def list_of(case: str, operators: pd.DataFrame) -> pd.DataFrame:
+    """Return the operators of a case, which are rows of a node's list, as rows of the table of lists."""
     works = converted(operators)
     calls = operators["calls"].to_numpy(dtype="float64")[works[ORIGIN].to_numpy()]
     return works.assign(list_id=case, fused_node="", calls=calls)[list(list_table.COLUMNS)]
 
 
-def _saved_bytes(works: pd.DataFrame) -> float:
+def saved_bytes_of(works: pd.DataFrame) -> float:
+    """Return the bytes that the forward pass of a list saves for the backward pass."""
     forward = works[works["phase"] == FORWARD]
     return float((saved_bytes(forward) * forward["calls"]).sum())
 

@@ -32,16 +32,21 @@ class MemoryRange(NamedTuple):
 
 
 def memory_of(
-    operators: pd.DataFrame, weights: int | None, training: bool, optimizer: str = "", saved_bytes: float = 0.0
+    operators: pd.DataFrame,
+    weights: int | None,
+    training: bool,
+    optimizer: str = "",
+    saved_bytes: float = 0.0,
+    weight_bytes: int = WEIGHT_BYTES,
 ) -> MemoryRange | None:
     """Return the memory of a step of a network with a number of weights, in bytes; None if it is unknown.
 
     `operators` has the columns `phase`, `is_view`, `output_bytes` and `calls` of the list of a step. `saved_bytes` are
-    those that the forward pass of a training saves: see `networks.memory`.
+    those that the forward pass of a training saves: see `networks.memory`. `weight_bytes` are those of one weight.
     """
     if operators.empty or weights is None:
         return None
-    own = WEIGHT_BYTES * weights
+    own = weight_bytes * weights
     forward = operators[(operators["phase"] == _FORWARD) & ~operators["is_view"].astype("bool")]
     largest = float(forward["output_bytes"].max()) if len(forward) else 0.0
     if not training:

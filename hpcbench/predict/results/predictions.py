@@ -11,6 +11,7 @@ import pandas as pd
 from hpcbench.config.pricing import Price
 from hpcbench.config.site import Carbon
 from hpcbench.predict.choice.ratios import RatioErrors
+from hpcbench.predict.choice.states import StateErrors
 from hpcbench.predict.devices.device import Device
 from hpcbench.predict.results.cases import asked
 from hpcbench.predict.results.derived import with_derived
@@ -24,13 +25,14 @@ from hpcbench.predict.tables.operators import UNKNOWN
 class Explained:
     """What predicted times of networks are spent on and rest on: one row per place in a table of networks.
 
-    `shares` has a column per kind of operator, `limits` is the resource that limits the time, and `basis` has the
-    columns `table.BASIS`.
+    `shares` has a column per kind of operator, `limits` is the resource that limits the time, `basis` has the columns
+    `table.BASIS`, and `unknown_operators` names the operators of unknown kind with most time.
     """
 
     shares: pd.DataFrame
     limits: pd.Series[str]
     basis: pd.DataFrame
+    unknown_operators: pd.Series[str]
 
 
 class NetworkModels(Protocol):
@@ -56,6 +58,7 @@ class Question:
     prices: Mapping[str, Price] = field(default_factory=dict)  # of an hour, by device
     carbon: Carbon = field(default_factory=Carbon)
     memory: Mapping[str, MemoryRange] = field(default_factory=dict)  # by case
+    only: Mapping[str, str] = field(default_factory=dict)  # the kind of cases of a device that runs one kind only
 
 
 @dataclass(frozen=True)
@@ -69,6 +72,8 @@ class Predictions:
     item: str = "sample"  # what the cases process
     currency: str = ""
     errors: Mapping[str, RatioErrors] = field(default_factory=dict)  # of ratios of devices, by quantity
+    states: StateErrors = field(default_factory=StateErrors)  # of ratios of energies between states of one device
+    data_hash: str = ""  # SHA-256 of the data of the fit; empty without measurements
 
     @property
     def refused(self) -> pd.DataFrame:
@@ -81,7 +86,7 @@ def predict(question: Question, models: NetworkModels, measured: Collection[str]
 
     Cases that are refused are not predicted; devices without a description have a reason from the models.
     """
-    rows = asked(question.cases, question.states)
+    rows = asked(question.cases, question.states, question.only)
     networks = rows.assign(list_id=rows["list_id"].where(rows["refused"] == "", ""))
     predicted = models.predict_networks(networks, question.lists, question.devices)
     is_usual = (rows["state"] == "").to_numpy()
@@ -101,5 +106,6 @@ def _of_all_states(rows: pd.DataFrame, explained: Explained) -> Explanation:
     return Explanation(
         explained.limits.reindex(numbers).set_axis(places),
         unknown.reindex(numbers).set_axis(places),
+        explained.unknown_operators.reindex(numbers).set_axis(places),
         explained.basis.reindex(numbers).set_axis(places),
     )

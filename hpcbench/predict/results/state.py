@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from hpcbench.predict.devices.device import GPU, Device
 
-_STEPS = 8  # clocks of a device among which the best one is sought
-_LOWEST = 0.4  # of them, as a fraction of the boost clock
+_CLOCKS, _LIMITS = 8, 6  # clocks and power limits of a device among which the best ones are sought
+_LOWEST = 0.4  # of them, as a fraction of the boost clock or of the board power
 
 
 @dataclass(frozen=True)
@@ -31,8 +31,18 @@ DEFAULT = State()
 
 def clocks_of(device: Device) -> tuple[State, ...]:
     """Return evenly spaced clocks below the boost clock of a GPU; none if its lowest clock is unknown."""
-    if device.kind != GPU or device.lowest_mhz is None:
-        return ()
-    lowest = max(device.lowest_mhz, _LOWEST * device.boost_mhz)
-    step = (device.boost_mhz - lowest) / _STEPS
-    return tuple(State(clock_mhz=round(lowest + place * step)) for place in range(_STEPS)) if step > 0 else ()
+    return tuple(State(clock_mhz=each) for each in _spaced(device, device.lowest_mhz, device.boost_mhz, _CLOCKS))
+
+
+def limits_of(device: Device) -> tuple[State, ...]:
+    """Return evenly spaced power limits below the board power of a GPU; none if its lowest limit is unknown."""
+    lowest = device.lowest_power_limit_w
+    return tuple(State(power_limit_w=each) for each in _spaced(device, lowest, device.board_power_w, _LIMITS))
+
+
+def _spaced(device: Device, lowest: float | None, highest: float, count: int) -> list[float]:
+    if device.kind != GPU or lowest is None:
+        return []
+    first = max(lowest, _LOWEST * highest)
+    step = (highest - first) / count
+    return [round(first + place * step) for place in range(count)] if step > 0 else []

@@ -30,11 +30,13 @@ _SLOWER = 1.02  # time over that without a power limit, from which on the limit 
 class Explanation(NamedTuple):
     """What predicted times are spent on and rest on, one row per row that was asked for.
 
-    The resource that limits the time, the share of the time in operators of unknown kind, and the columns BASIS.
+    The resource that limits the time, the share of the time in operators of unknown kind, the names of these operators,
+    and the columns BASIS.
     """
 
     limit: pd.Series[str]
     unknown: pd.Series[float]
+    unknown_operators: pd.Series[str]
     basis: pd.DataFrame
 
 
@@ -60,7 +62,7 @@ def results(
     which model its time is from; and BASIS.
     """
     index = asked.index
-    refused = _refusals(asked, predictions.get(TIME), None if explained is None else explained.unknown)
+    refused = _refusals(asked, predictions.get(TIME), explained)
     found = asked[list(KEY)].copy()
     for quantity in QUANTITIES:
         frame = predictions.get(quantity)
@@ -99,16 +101,19 @@ def _fits(found: pd.DataFrame) -> np.ndarray:
     return np.select(conditions, ["", FITS_NOT, MAY_FIT], DOES_FIT)
 
 
-def _refusals(asked: pd.DataFrame, time: pd.DataFrame | None, unknown: pd.Series[float] | None) -> pd.Series[str]:
+def _refusals(asked: pd.DataFrame, time: pd.DataFrame | None, explained: Explanation | None) -> pd.Series[str]:
     """Return why each row is refused; empty for those with a time."""
     found = asked["refused"].fillna("").astype("object")
-    if time is not None:
-        found = found.where(found != "", pd.Series(time["reason"].to_numpy(), asked.index))
-    if unknown is not None:
-        share = unknown.set_axis(asked.index).fillna(0.0)
-        words = share.map(lambda part: f"{100 * part:.0f} % of the predicted time is in operators of unknown kind")
-        found = found.where((found != "") | (share <= MOST_UNKNOWN), words)
-    return found
+    if explained is not None:
+        shares = explained.unknown.set_axis(asked.index)
+        words = [_unknown(share, name) for share, name in zip(shares, explained.unknown_operators, strict=True)]
+        found = found.where((found != "") | ~(shares > MOST_UNKNOWN), pd.Series(words, asked.index, dtype="object"))
+    return found if time is None else found.where(found != "", pd.Series(time["reason"].to_numpy(), asked.index))
+
+
+def _unknown(share: float, names: str) -> str:
+    most = f"{100 * MOST_UNKNOWN:.0f} %"
+    return f"{100 * share:.0f} % of the predicted time is in operators of unknown kind, over {most}: {names}"
 
 
 def _is_held_back(found: pd.DataFrame) -> pd.Series[bool]:

@@ -6,16 +6,18 @@ from collections.abc import Sequence
 from typing import Any
 
 from hpcbench.config.pricing import has_prices
+from hpcbench.core.typed_json import to_json
 from hpcbench.plan.packing import Job
 from hpcbench.plan.plan import Plan, budget
 from hpcbench.plan.profiled_cases import estimate
 from hpcbench.report.export.json_text import json_text
+from hpcbench.store.predictions import SweepPredictions
 
 _HOURS = ("timing_node_hours", "power_node_hours")
 
 
-def plan_json(plan: Plan, name: str, warnings: Sequence[str]) -> str:
-    """Return cases, jobs, maximum usage and warnings of a plan as JSON; null is unknown or unset."""
+def plan_json(plan: Plan, name: str, warnings: Sequence[str], predictions: SweepPredictions | None = None) -> str:
+    """Return cases, jobs, maximum usage, predictions and warnings of a plan as JSON; null is unknown or unset."""
     most, cost = budget(plan.jobs, plan.site), plan.site.cost
     found = estimate(plan.experiment.measure)
     document = {
@@ -37,6 +39,7 @@ def plan_json(plan: Plan, name: str, warnings: Sequence[str]) -> str:
             "currency": cost.currency if has_prices(cost) else None,
         },
         "profile_estimate": None if found is None else dict(zip(_HOURS, found.node_hours(plan.jobs), strict=True)),
+        "predictions": None if predictions is None else to_json(predictions),
         "warnings": list(warnings),
     }
     return json_text(document)

@@ -20,6 +20,7 @@ from hpcbench.report.load.tuning_results import TuningSummary
 from hpcbench.report.text.best_case_sentence import sentence
 from hpcbench.report.text.failures import failures_of
 from hpcbench.report.text.insights import insights
+from hpcbench.report.text.predicted.notes import prediction_notes
 from hpcbench.report.text.published import published_notes
 from hpcbench.report.text.training.divergence import divergence_rows
 from hpcbench.report.text.training.equal_epochs import equal_epochs_of
@@ -56,6 +57,7 @@ def report_json(results: Results, progresses: Sequence[Progress], searched: Sequ
         "operators": profiles_json(results),
         "clock_states": clock_states_json(results),
         "published": list(published_notes(results)),
+        "predictions": {"sweeps": list(map(asdict, results.predictions)), "text": list(prediction_notes(results))},
         "rules": _rules(Evidence(results)),
     }
     return json_text(document)

@@ -24,6 +24,7 @@ from hpcbench.report.html.divergence import divergences_of
 from hpcbench.report.html.figure import on_page
 from hpcbench.report.html.large_sweeps import aggregates_of, best_of_each, is_large, notice
 from hpcbench.report.html.operators import operators_of
+from hpcbench.report.html.predictions import predictions_of
 from hpcbench.report.html.table import table_of
 from hpcbench.report.html.threads import threads_of
 from hpcbench.report.html.training_tables import equal_epochs_of, step_parts_of
@@ -32,6 +33,7 @@ from hpcbench.report.text.best_case_sentence import sentence
 from hpcbench.report.text.case_warnings import case_warnings
 from hpcbench.report.text.failures import failures_of
 from hpcbench.report.text.lone_cases import lone_cases
+from hpcbench.report.text.predicted.notes import summaries
 from hpcbench.report.text.ranking import columns_of
 from hpcbench.report.text.ranking_notes import ranking_notes
 from hpcbench.util.text import plural
@@ -87,6 +89,7 @@ def page_of(
         operators=operators_of(results),
         aggregates=aggregates_of(results) if cut else None,
         acceptance=acceptance_of(results),
+        predictions=predictions_of(results),
         step_parts=step_parts_of(results),
         divergences=divergences_of(results),
         equal_epochs=equal_epochs_of(results),
@@ -139,6 +142,7 @@ def _notices(results: Results, compared: list[Workload]) -> Iterable[str]:
         text = f"Rankings show the first {MAX_WORKS} of {len(compared):,} workloads"
         yield f"{text}; the table below has all cases."
     yield from ranking_notes(results)
+    yield from summaries(results)
     if not results.workloads:
         yield "No case has results; see the failures below."
 

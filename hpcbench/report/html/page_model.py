@@ -69,7 +69,7 @@ class Ranking:
 
 @dataclass(frozen=True)
 class Aggregates:
-    """Statistics of cases by axis, or tables of thread modes, verdicts or operators; `name` heads the section."""
+    """Statistics of cases by axis, or tables of thread modes, verdicts or others; `name` heads the section."""
 
     title: str
     about: str
@@ -196,6 +196,7 @@ class Page:
     operators: Aggregates | None = None
     aggregates: Aggregates | None = None
     acceptance: Aggregates | None = None
+    predictions: Aggregates | None = None
     step_parts: Aggregates | None = None
     divergences: Aggregates | None = None
     equal_epochs: Aggregates | None = None

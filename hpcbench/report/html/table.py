@@ -11,6 +11,7 @@ from hpcbench.analysis.acceptance import VERDICT
 from hpcbench.analysis.cases.labels import plain
 from hpcbench.analysis.cases.quantities import THROUGHPUT, as_reported
 from hpcbench.analysis.cases.user_workload import USER_WORKLOAD
+from hpcbench.analysis.predicted.columns import QUANTITIES as PREDICTED
 from hpcbench.analysis.results import Results
 from hpcbench.report.html import page_model
 from hpcbench.report.text.units import apart
@@ -18,6 +19,7 @@ from hpcbench.report.text.units import apart
 SHOWN = (
     "status",
     VERDICT,
+    *(name for each in PREDICTED for name in (each.column, each.ratio, each.verdict)),
     "time_median_s",
     "time_ci_low_s",
     "time_ci_high_s",
@@ -26,7 +28,7 @@ SHOWN = (
     "runs",
 )
 _SCALED: dict[str, page_model.Kind] = {"s": "time", "B": "bytes"}
-_LIMIT = re.compile("_ci_(low|high)$")
+_LIMIT = re.compile("_(ci|pi)_(low|high)$")
 
 
 def table_of(cases: pd.DataFrame, results: Results) -> page_model.Table:

@@ -14,8 +14,10 @@ from hpcbench.report.charts import components
 from hpcbench.report.html import page_model
 from hpcbench.report.html.figure import on_page
 from hpcbench.report.text.predictions.columns import columns
+from hpcbench.report.text.predictions.overview import ABOUT, overview_columns, overview_title
 from hpcbench.report.text.predictions.quantities import quantity
 from hpcbench.report.text.predictions.summary import Wanted, bases, limiting, recommendations, refusals, without_room
+from hpcbench.report.text.text_columns import Column
 from hpcbench.util.text import plural
 
 if TYPE_CHECKING:
@@ -45,7 +47,7 @@ def page_of_predictions(
         aggregates=page_model.Aggregates(
             "Devices",
             "90 % PI: prediction interval, which contains the measured value with a probability of 90 %.",
-            tuple(_ranking(case, rows, predictions) for case, rows in shown.items()),
+            (*_overview(predictions, wanted), *(_ranking(case, rows, predictions) for case, rows in shown.items())),
             "Devices",
         ),
         table=_table(predictions),
@@ -76,12 +78,21 @@ def _notices(predictions: Predictions) -> Iterator[str]:
     yield from (f"{line}." for line in refusals(predictions.results))
 
 
+def _overview(predictions: Predictions, wanted: Wanted) -> Iterator[page_model.Ranking]:
+    found, count = overview_columns(predictions.results, wanted.quantities)
+    if found:
+        yield _table_of(f"{overview_title(count)}. {ABOUT}", found)
+
+
 def _ranking(case: str, rows: pd.DataFrame, predictions: Predictions) -> page_model.Ranking:
     answered = rows[rows["reason"] == ""].sort_values(TIME)
-    found = columns(answered, predictions)
+    return _table_of(rows["label"].iloc[0] or case, columns(answered, predictions))
+
+
+def _table_of(title: str, found: list[Column]) -> page_model.Ranking:
     headings = tuple(page_model.Heading(each.header, not each.is_text) for each in found)
     cells = zip(*(each.cells for each in found), strict=True)
-    return page_model.Ranking(rows["label"].iloc[0] or case, headings, tuple(map(page_model.TableRow, cells)))
+    return page_model.Ranking(title, headings, tuple(map(page_model.TableRow, cells)))
 
 
 def _table(predictions: Predictions) -> page_model.Table:

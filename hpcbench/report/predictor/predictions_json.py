@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from hpcbench.predict.choice.recommendation import Recommendation
-from hpcbench.predict.results.choices import best_device, best_states, by_case, within
+from hpcbench.predict.results.choices import BestState, best_device, best_states, by_case, within
 from hpcbench.predict.results.table import ENERGY
 from hpcbench.predict.tables.prediction import LEVEL
 from hpcbench.report.export.json_text import json_text
@@ -23,6 +23,7 @@ def predictions_json(predictions: Predictions, wanted: Wanted) -> str:
     document = {
         "experiment": predictions.experiment,
         "model": predictions.model or None,
+        "data_hash": predictions.data_hash or None,
         "interval_level": LEVEL,
         "item": predictions.item,
         "currency": predictions.currency or None,
@@ -41,10 +42,20 @@ def _of_case(case: str, rows: pd.DataFrame, predictions: Predictions, wanted: Wa
         "text": list(recommendations(rows, predictions, wanted)),
         **{quantity: _best(best_device(rows, quantity, predictions.errors.get(quantity))) for quantity in quantities},
         "within": _within(rows, predictions, wanted.within_s),
-        "best_states": [
-            {"device": each.device, "state": each.state, "energy_ratio": each.energy, "time_ratio": each.time}
-            for each in best_states(rows)
-        ],
+        "best_states": [_state(each) for each in best_states(rows, predictions.states)],
+    }
+
+
+def _state(best: BestState) -> dict[str, Any]:
+    return {
+        "device": best.device,
+        "setting": best.setting,
+        "state": best.state,
+        "is_certain": best.is_certain,
+        "energy_ratio": best.energy.value,
+        "energy_ratio_pi_low": best.energy.low,
+        "energy_ratio_pi_high": best.energy.high,
+        "time_ratio": best.time,
     }
 
 
@@ -71,9 +82,10 @@ def _best(found: Recommendation | None) -> dict[str, Any] | None:
 def _within(rows: pd.DataFrame, predictions: Predictions, limit_s: float | None) -> dict[str, Any] | None:
     if limit_s is None:
         return None
-    found = within(rows, limit_s, predictions.errors.get(ENERGY))
+    found = within(rows, limit_s, predictions.states, predictions.errors.get(ENERGY))
     groups = {"yes": found.limited.within, "maybe": found.limited.uncertain, "no": found.limited.above}
     named = {
         name: [{"device": each.device, "state": each.state} for each in members] for name, members in groups.items()
     }
-    return {"limit_s": limit_s, **named, ENERGY: _best(found.best)}
+    compared = _state(found.state) if found.state else None
+    return {"limit_s": limit_s, **named, ENERGY: _best(found.best), "best_state": compared}

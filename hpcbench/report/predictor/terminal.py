@@ -10,6 +10,7 @@ from rich.text import Text
 
 from hpcbench.predict.results.choices import by_case
 from hpcbench.report.text.predictions.columns import columns
+from hpcbench.report.text.predictions.overview import ABOUT, overview_columns, overview_title
 from hpcbench.report.text.predictions.summary import Wanted, bases, limiting, recommendations, refusals, without_room
 from hpcbench.report.text.text_columns import as_table, fitting
 from hpcbench.util.text import plural
@@ -35,8 +36,17 @@ def print_predictions(predictions: Predictions, wanted: Wanted, states: frozense
         _print_case(rows, predictions, wanted, states, console)
     if len(found) > MOST_CASES:
         console.print(f"\nand {plural(len(found) - MOST_CASES, 'more case')}, in the files of --csv and --html")
+    _print_overview(predictions.results, wanted, console)
     if predictions.model:
         console.print(Text(f"\n{predictions.model}"), soft_wrap=True)
+
+
+def _print_overview(results: pd.DataFrame, wanted: Wanted, console: Console) -> None:
+    found, count = overview_columns(results, wanted.quantities)
+    if found:
+        console.print(Text(f"\n{overview_title(count)}", style="bold"), soft_wrap=True)
+        console.print(as_table(fitting(found, console.width)))
+        console.print(Text(f"\n{ABOUT}"), soft_wrap=True)
 
 
 def _print_case(

@@ -25,6 +25,7 @@ from hpcbench.plan.plan import Plan, budget
 from hpcbench.plan.profiled_cases import OPERATORS, estimate
 from hpcbench.report.text.counts import jobs_in_words, or_unset
 from hpcbench.slurm.queue import SEARCH
+from hpcbench.store.predictions import SweepPredictions
 from hpcbench.store.workspace import SweepPaths, Workspace
 from hpcbench.submit.script import ScriptWriter
 from hpcbench.submit.template import OF_FOLLOW_ON, OF_SEARCH, Template
@@ -44,15 +45,18 @@ def show(
     template: Path | None = None,
     *,
     with_script: bool,
+    predictions: SweepPredictions | None = None,
 ) -> None:
     """Print the cases, commands and jobs of a plan, and on Slurm the maximum of its node-hours and its cost.
 
-    With `with_script`, also print the script of the first job, by `template` or the default one. Write and submit
-    nothing. Raise UserError if the script cannot be rendered.
+    If there are `predictions` of the cases, print them. With `with_script`, also print the script of the first job,
+    by `template` or the default one. Write and submit nothing. Raise UserError if the script cannot be rendered.
     """
     out.print(f"[bold]{paths.name}[/bold] on {plan.site.name} ({plan.site.scheduler})")
     out.print(_cases(plan))
     _commands(plan.cases)
+    if predictions is not None:
+        _predictions(predictions)
     out.print(_jobs(plan))
     if plan.site.scheduler == "slurm":
         _most(plan.jobs, plan.site)
@@ -65,6 +69,22 @@ def show(
         _own_follow_on(plan, workspace, paths)
     else:
         _name_option(f"{job.name}.sh")
+
+
+def _predictions(predictions: SweepPredictions) -> None:
+    """Print the predictions of the first MAX_ROWS cases, and why cases have none."""
+    from hpcbench.report.text.predicted.planned import planned_columns, reasons  # pandas, which other dry runs lack
+    from hpcbench.report.text.text_columns import as_table, fitting
+
+    cases = predictions.predicted
+    if cases:
+        out.print(f"\n[italic]predictions of {plural(len(cases), 'case')}[/italic]")
+        out.print(as_table(fitting(planned_columns(cases[:MAX_ROWS]), out.width)))
+    if len(cases) > MAX_ROWS:
+        out.print(f"... and {len(cases) - MAX_ROWS} more")
+    for reason in reasons(predictions):
+        out.print(Text(reason), soft_wrap=True)
+    out.print()
 
 
 def _name_option(script: str) -> None:

@@ -20,6 +20,7 @@ from hpcbench.report.text.case_warnings import case_warnings
 from hpcbench.report.text.counts import print_omitted
 from hpcbench.report.text.failures import failures_of
 from hpcbench.report.text.lone_cases import lone_cases
+from hpcbench.report.text.predicted.notes import prediction_notes
 from hpcbench.report.text.ranking import columns_of
 from hpcbench.report.text.ranking_notes import ranking_notes
 from hpcbench.report.text.text_columns import Column, as_table, fitting_tables
@@ -45,7 +46,7 @@ def print_report(results: Results, top: int, console: Console, *, answered: bool
     for warning in case_warnings(cases, results.full_label):
         console.print(Text.assemble(("warning", "yellow"), f": {warning}"), soft_wrap=True)
     _print_autocorrelation(cases, console)
-    for note in ranking_notes(results):
+    for note in (*ranking_notes(results), *prediction_notes(results)):
         console.print(Text(note), soft_wrap=True)
     _print_failures(results, console)
     print_acceptance(results, console)

@@ -78,22 +78,32 @@ def formatter(quantity: Quantity) -> Callable[[float], str]:
     return times if quantity.column == "speedup" else figure
 
 
-def column_format(quantity: Quantity, values: pd.Series[float]) -> tuple[str, Callable[[float], str]]:
+def column_format(
+    quantity: Quantity, values: pd.Series[float], beside: pd.Series[float] | None = None
+) -> tuple[str, Callable[[float], str]]:
     """Return the unit and the formatter of a column of values: one unit, and decimals by the smallest value.
 
     Values of very different magnitudes, and tiny ones, have the same number of significant digits instead. Times and
-    sizes have the unit of the median. The unit is empty for ratios.
+    sizes have the unit of the median, of the values of the column `beside` if there is one. The unit is empty for
+    ratios.
     """
-    known = values.dropna().astype(float).abs()
-    known = known[(known > 0) & (known < math.inf)]
+    known = _scalable(values)
+    compared = known if beside is None else _scalable(beside)
+    middle = (known if compared.empty else compared).median()
     if known.empty or quantity.column == "speedup":
         return "" if quantity.unit in SCALED else quantity.unit, formatter(quantity)
     scales = _SCALES.get(quantity.unit, ((1.0, quantity.unit),))
-    factor, unit = next((each for each in scales if known.median() >= 0.9995 * each[0]), scales[-1])
+    factor, unit = next((each for each in scales if middle >= 0.9995 * each[0]), scales[-1])
     decimals = max(0, 2 - math.floor(math.log10(known.min() / factor)))
     if known.max() > _WIDE * known.min() or decimals > _MOST_DECIMALS:
         return unit, lambda value: _significant(value / factor)
     return unit, lambda value: "-" if pd.isna(value) else f"{value / factor:,.{decimals}f}"
+
+
+def _scalable(values: pd.Series[float]) -> pd.Series[float]:
+    """Return the magnitudes of the values that are neither missing nor 0 nor infinite."""
+    known = values.dropna().astype(float).abs()
+    return known[(known > 0) & (known < math.inf)]
 
 
 def rate_format(rates: pd.Series[float]) -> Callable[[float], str]:

@@ -31,6 +31,7 @@ from hpcbench.core.run_spec import COMMAND
 from hpcbench.core.samples import INTERFERENCE, PROBED
 from hpcbench.models.operators.catalog import OPERATORS, sizes_of
 from hpcbench.report.text.numbers import SCALED, between, column_format, memory, rate_format
+from hpcbench.report.text.predicted.ranking_columns import predicted_columns
 from hpcbench.report.text.text_columns import NEVER, Column
 from hpcbench.report.text.units import MEMORY_COLUMNS, apart, header_of
 
@@ -49,7 +50,7 @@ def columns_of(work: Workload, quantity: Quantity, metrics: Mapping[str, Quantit
     measured = _of_commands(cases, metrics) if of_commands else _of_models(cases, quantity, not work.is_combined)
     if quantity not in OF_TIME and quantity.column not in metrics:
         measured = [*measured_columns(cases, quantity), *measured]
-    measured = [*measured, *_counts(cases), *_published(cases)]
+    measured = [*measured, *_counts(cases), *predicted_columns(cases), *_published(cases)]
     return [*columns_in_words(cases, work.shown, measured), *measured]
 
 

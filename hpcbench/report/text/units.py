@@ -17,19 +17,27 @@ _ENDINGS = {
     "_kwh_per_million_items": "kWh/million items",
     "_kwh_per_run": "kWh/run",
     "_j": "J",
+    "_power_w": "W",
+    "_clock_mhz": "MHz",
     "_s": "s",
     "_bytes": "B",
 }
 
+_KEPT = ("_power_w", "_clock_mhz")  # endings whose first word belongs to the title
+
 
 def apart(column: str) -> tuple[str, str]:
-    """Return title and unit of a column: `peak memory`, `B` for peak_memory_bytes. Tags and metrics have no unit."""
+    """Return title and unit of a column: `peak memory`, `B` for peak_memory_bytes. Tags and metrics have no unit.
+
+    The titles of powers and clocks contain these words: `gpu clock`, `MHz` for gpu_clock_mhz.
+    """
     if column.startswith(PUBLISHED):
         return f"published {column.removeprefix(PUBLISHED)}".replace("_", " "), "ms"
     ending = next((each for each in _ENDINGS if column.endswith(each)), "")
     if not ending or column.startswith((USER_PARAMETER, PREFIX)):
         return plain(column).replace("_", " "), ""
-    return column.removesuffix(ending).replace("_", " "), _ENDINGS[ending]
+    title = column.removesuffix(f"_{ending.rpartition('_')[2]}" if ending in _KEPT else ending)
+    return title.replace("_", " "), _ENDINGS[ending]
 
 
 def header_of(column: str) -> str:

@@ -37,11 +37,19 @@ def test_each_run_has_its_own_operators(paths: SweepPaths, profiled: MakeRecord)
 
 def test_lines_of_another_attempt_or_case_are_left_out(paths: SweepPaths, profiled: MakeRecord) -> None:
     record = profiled()
-    others = [a_line(record, an_operator(), **change) for change in ({"attempt": 2}, {"case_id": "c1"}, {"run": 7})]
+    changes = ({"started_at": "2026-11-30T07:31:13.509+00:00"}, {"case_id": "c1"}, {"run": 7})
+    others = [a_line(record, an_operator(), **change) for change in changes]
     write_lines(file_of(paths, record), others)
     found = read_profiles(paths, [record])
     assert not found.rows
     assert not found.damaged
+
+
+def test_a_run_that_was_resumed_has_the_operators_of_its_last_attempt(paths: SweepPaths, profiled: MakeRecord) -> None:
+    """Each job numbers its attempts from 1; the record has the number over all jobs."""
+    first, again = profiled(), replace(profiled(), started_at="2026-11-30T07:31:13.509+00:00")
+    write_lines(file_of(paths, first), [a_line(first, an_operator("gemm")), a_line(again, an_operator("conv2d"))])
+    assert kinds(paths, replace(again, attempt=2)) == [["conv2d"]]
 
 
 def test_a_record_without_a_profile_is_not_looked_up(paths: SweepPaths, profiled: MakeRecord) -> None:

@@ -34,7 +34,7 @@ def test_whole_rows_are_kept_with_their_run(folders: tuple[Path, Path], tmp_path
     first, second = (tmp_path / "operators/job-1.abcd/42_0.jsonl").read_text().splitlines()
     assert first == second
     line = from_json(OperatorLine, json.loads(first))
-    assert line == OperatorLine(record.sweep, record.case_id, record.run, record.attempt, "n7", line.row)
+    assert line == OperatorLine(record.sweep, record.case_id, record.run, record.started_at, "n7", line.row)
     assert to_json(line.row) == json.loads(LINE)
 
 

@@ -60,3 +60,11 @@ def test_no_power_is_above_the_limit(fitted: power.PowerModel) -> None:
 def test_a_limit_is_at_most_the_board_power() -> None:
     rows = operators(("card",), count=3).assign(power_limit_w=[100.0, 900.0, np.nan])
     assert limits_w(rows, DEVICES) == pytest.approx([100.0, 250.0, 250.0])
+
+
+def test_without_data_attention_is_least_certain() -> None:
+    rows = operators(("other",), count=2)
+    rows["kind"] = ["gemm", "attention"]
+    found = power.unfitted().operators.half_width(rows)
+    # 0.38, the expected error, times 2.1 and 2.7.
+    assert found == pytest.approx([0.798, 1.026])

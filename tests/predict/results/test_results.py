@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from hpcbench.predict.devices.device import Device
+from hpcbench.predict.calibration.intervals import ALL, Calibration
+from hpcbench.predict.choice.states import SEEN, UNSEEN, StateErrors
+from hpcbench.predict.devices.device import CPU, Device
 from hpcbench.predict.results import table
 from hpcbench.predict.results.cases import asked
 from hpcbench.predict.results.choices import best_device, best_states, by_case, within
-from hpcbench.predict.results.state import DEFAULT, State, clocks_of
+from hpcbench.predict.results.state import DEFAULT, State, clocks_of, limits_of
 
+# Half widths of the ratio at a distance of log(1.2 / (0.8 / 1.2)) = 0.588: 0.05 + 0.05 x 0.588 = 0.0794, times 1 or 4.
+STATES = StateErrors(frozenset({"a"}), {SEEN: Calibration(5, 0.0, {ALL: 1.0}), UNSEEN: Calibration(5, 0.0, {ALL: 4.0})})
 SLOWER_CLOCK, LIMIT = State(clock_mhz=960), State(power_limit_w=150)
 CASES = pd.DataFrame(
     {
@@ -44,7 +49,9 @@ def predictions(values: list[float], factor: float = 1.1, reason: str = "") -> p
 def explained(*limits: str, unknown: float = 0.0) -> table.Explanation:
     """Return an explanation of rows with these limits, which rest on nothing."""
     basis = pd.DataFrame(index=range(len(limits)))
-    return table.Explanation(pd.Series(limits), pd.Series([unknown] * len(limits)), basis)
+    return table.Explanation(
+        pd.Series(limits), pd.Series([unknown] * len(limits)), pd.Series(["mine.secret"] * len(limits)), basis
+    )
 
 
 def one_case(times: dict[str, list[float]], energies: dict[str, list[float]], factor: float = 1.1) -> pd.DataFrame:
@@ -83,7 +90,8 @@ def test_refused_rows_have_a_reason_and_no_values() -> None:
 def test_a_network_of_unknown_operators_is_refused(share: float, is_refused: bool) -> None:
     rows = asked(CASES.head(1), {"a": []})
     found = table.results(rows, {table.TIME: predictions([0.1])}, explained("compute", unknown=share))
-    assert (found["reason"][0] == "25 % of the predicted time is in operators of unknown kind") == is_refused
+    reason = "25 % of the predicted time is in operators of unknown kind, over 10 %: mine.secret"
+    assert (found["reason"][0] == reason) == is_refused
     assert found[table.TIME].isna()[0] == is_refused
 
 
@@ -123,21 +131,47 @@ def test_time_and_energy_have_their_own_best_devices() -> None:
 
 def test_the_best_state_of_a_device_is_compared_with_its_default() -> None:
     found = one_case({"a": [1.0, 1.2], "b": [1.0]}, {"a": [100.0, 80.0], "b": [90.0]})
-    (best,) = best_states(found)
-    assert (best.device, best.state) == ("a", "960 MHz")
-    assert best.energy == pytest.approx(0.8)
+    (best,) = best_states(found, STATES)
+    assert (best.device, best.setting, best.state, best.is_certain) == ("a", "clock", "960 MHz", True)
+    assert best.energy.value == pytest.approx(0.8)
+    assert best.energy.low == pytest.approx(0.8 * math.exp(-0.0794), rel=1e-4)
     assert best.time == pytest.approx(1.2)
+
+
+def test_a_device_without_measured_states_is_less_certain() -> None:
+    found = one_case({"other": [1.0, 1.2]}, {"other": [100.0, 80.0]})
+    (best,) = best_states(found, STATES)
+    assert best.energy.high == pytest.approx(0.8 * math.exp(4 * 0.0794), rel=1e-4)
+    assert not best.is_certain
+
+
+def test_clocks_and_power_limits_have_best_states_of_their_own() -> None:
+    rows = asked(CASES.head(1), {"a": [SLOWER_CLOCK, LIMIT]})
+    given = {table.TIME: predictions([1.0, 1.2, 1.1]), table.ENERGY: predictions([100.0, 101.0, 90.0])}
+    clock, limit = best_states(table.results(rows, given), STATES)
+    assert (clock.setting, clock.state, clock.energy.value, clock.is_certain) == ("clock", "", 1.0, False)
+    assert (limit.setting, limit.state) == ("power limit", "150 W")
 
 
 def test_within_a_limit_the_candidate_of_least_energy_counts() -> None:
     times, energies = {"a": [1.0, 1.2], "b": [1.05], "c": [2.0]}, {"a": [100.0, 80.0], "b": [10.0], "c": [1.0]}
-    found = within(one_case(times, energies), 1.12)
+    found = within(one_case(times, energies), 1.12, STATES)
     assert [each.label for each in found.limited.within] == ["a"]
     assert [each.label for each in found.limited.uncertain] == ["a at 960 MHz", "b"]
     assert [each.label for each in found.limited.above] == ["c"]
     assert found.best is not None
-    assert found.best.best.label == "a"
-    assert within(one_case(times, energies), 0.1).best is None
+    assert (found.best.best.label, found.state) == ("a", None)
+    assert within(one_case(times, energies), 0.1, STATES).best is None
+
+
+def test_within_a_limit_each_device_takes_part_in_its_best_state() -> None:
+    times, energies = {"a": [1.0, 1.2], "b": [1.05]}, {"a": [100.0, 80.0], "b": [95.0]}
+    found = within(one_case(times, energies), 2.0, STATES)
+    assert found.best is not None
+    assert found.best.best.label == "a at 960 MHz"
+    assert [each.candidate.label for each in found.best.others] == ["b"]
+    assert found.state is not None
+    assert (found.state.state, found.state.energy.value) == ("960 MHz", pytest.approx(0.8))
 
 
 @pytest.mark.parametrize(("size", "expected"), [(4e9, "no"), (5.4e9, "maybe"), (8e9, "yes"), (math.nan, "")])
@@ -157,8 +191,19 @@ def test_a_device_without_room_is_never_recommended() -> None:
         best = best_device(found, quantity)
         assert best is not None
         assert (best.best.device, best.others) == ("large", ())
-    assert best_states(found) == []
-    assert [each.label for each in within(found, 1.0).limited.within] == ["large"]
+    assert best_states(found, STATES) == []
+    assert [each.label for each in within(found, 1.0, STATES).limited.within] == ["large"]
+
+
+def test_a_device_may_be_of_one_kind_of_cases() -> None:
+    cases = CASES.assign(device_kind=["cpu", "gpu"])
+    rows = asked(cases, {"node (CPUs)": [], "node (GPU)": [], "c": []}, {"node (CPUs)": "cpu", "node (GPU)": "gpu"})
+    assert rows[["case", "device"]].to_numpy().tolist() == [
+        ["c1", "node (CPUs)"],
+        ["c1", "c"],
+        ["c2", "node (GPU)"],
+        ["c2", "c"],
+    ]
 
 
 def test_rows_are_grouped_by_case() -> None:
@@ -174,3 +219,10 @@ def test_clocks_are_between_the_lowest_and_the_boost_clock() -> None:
     assert clocks == sorted(clocks)
     assert clocks[-1] < 1000
     assert clocks_of(Device("a", "nvidia", "x", 2020, 100, 1000.0, 1e13, 1e10, 1e12, 1e7, 300.0)) == ()
+
+
+def test_power_limits_are_between_the_lowest_limit_and_the_board_power() -> None:
+    device = Device("a", "nvidia", "x", 2020, 100, 1000.0, 1e13, 1e10, 1e12, 1e7, 250.0, lowest_power_limit_w=100.0)
+    assert [each.label for each in limits_of(device)] == ["100 W", "125 W", "150 W", "175 W", "200 W", "225 W"]
+    assert limits_of(replace(device, lowest_power_limit_w=None)) == ()
+    assert limits_of(replace(device, kind=CPU)) == ()

@@ -41,7 +41,8 @@ class MadeModels:
         basis = {"basis_rows": 312, "basis_devices": 5, "device_rows": own, "covered_fraction": 1.0}
         measured = {"measured_fraction": 0.0, "distance": 0.0, "power_devices": 2, "power_measured": own > 0}
         limits = pd.Series("compute", index=range(len(networks)))
-        return Explained(shares, limits, pd.DataFrame({**basis, **measured}))
+        nothing = pd.Series("", index=limits.index)
+        return Explained(shares, limits, pd.DataFrame({**basis, **measured}), nothing)
 
 
 def question(

@@ -33,3 +33,12 @@ def test_it_renders() -> None:
     text = render(page_of_predictions(made, Wanted(), figures_of_predictions(made), NOON))
     for words in ("two-batches: predictions", "90 % PI", "h100-sxm", "model: fleet.json", "Energy over time"):
         assert words in text
+
+
+def test_the_first_table_is_over_all_cases() -> None:
+    made = made_predictions(question(2, devices=("l40s", "h100-sxm")))
+    page = page_of_predictions(made, Wanted(), [], NOON)
+    assert page.aggregates is not None
+    first = page.aggregates.tables[0]
+    assert first.title.startswith("All devices over 2 cases. ")
+    assert [row.cells[0] for row in first.places] == ["h100-sxm", "l40s"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,8 @@ from hpcbench.report.predictor.predictions_json import predictions_json
 from hpcbench.report.text.predictions.summary import Wanted
 from tests.report.predictor.made_predictions import made_predictions
 
+# Half the interval without data: that of devices 0.10, and 2.5 times 0.05 + 0.05 x (log 1.2 - log 0.6).
+HALF = math.hypot(0.10, 2.5 * (0.05 + 0.05 * math.log(2)))
 PAGE = Path(__file__).parents[3] / "docs" / "reference" / "predictions-json.md"
 
 
@@ -29,8 +32,12 @@ def test_the_recommendation_of_each_case_has_its_ratios() -> None:
     assert case["within"] is None
     assert case["best_states"][0] == {
         "device": "a100-pcie-40",
+        "setting": "clock",
         "state": "960 MHz",
+        "is_certain": True,
         "energy_ratio": pytest.approx(0.72),
+        "energy_ratio_pi_low": pytest.approx(0.72 * math.exp(-HALF)),
+        "energy_ratio_pi_high": pytest.approx(0.72 * math.exp(HALF)),
         "time_ratio": pytest.approx(1.2),
     }
 

@@ -8,10 +8,12 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
+from hpcbench.predict.calibration.intervals import Calibration
+from hpcbench.predict.choice.states import UNSEEN, StateErrors
 from hpcbench.predict.devices.device import Device
 from hpcbench.predict.results.table import ENERGY, TIME
 from hpcbench.report.predictor.terminal import print_predictions
-from hpcbench.report.text.predictions.summary import Wanted
+from hpcbench.report.text.predictions.summary import Wanted, recommendations
 from tests.report.predictor.made_predictions import made_predictions, question
 
 GPUS = ("a100-pcie-40", "h100-sxm", "l40s")
@@ -61,7 +63,17 @@ def test_a_recommendation_can_be_of_one_quantity() -> None:
 
 def test_the_best_clock_of_each_device_is_named() -> None:
     text = printed()
-    assert "h100-sxm needs least energy at 960 MHz: 28 % less energy and 20 % more time" in text
+    interval = "28 % less energy (90 % PI 9 to 43 %) and 20 % more time than in its default state."
+    assert f"h100-sxm needs least energy at 960 MHz: {interval}" in text
+
+
+def test_a_clock_that_may_not_save_energy_is_inconclusive() -> None:
+    made = replace(
+        made_predictions(question(1)), states=StateErrors(frozenset(), {UNSEEN: Calibration(2, 0.5, {"": 1})})
+    )
+    text = "\n".join(recommendations(made.results, made, Wanted((ENERGY,))))
+    ratio = "The predicted ratio of 960 MHz to the default state is 0.72x (90 % PI 0.43 to 1.20) with 20 % more time."
+    assert f"Inconclusive: l40s may need as little energy in its default state as at 960 MHz. {ratio}" in text
 
 
 def test_states_are_shown_if_asked_for() -> None:
@@ -74,6 +86,17 @@ def test_within_a_limit() -> None:
     assert "May be within 66 ms: h100-sxm at 960 MHz" in text
     assert "Not within 66 ms: a100-pcie-40" in text
     assert "Of those within 66 ms: l40s needs least energy" in text
+
+
+def test_within_a_limit_the_best_device_and_clock_are_named() -> None:
+    text = printed(wanted=Wanted(within_s=0.2))
+    assert (
+        "Within 200 ms: a100-pcie-40 (default, 960 MHz), h100-sxm (default, 960 MHz), l40s (default, 960 MHz)." in text
+    )
+    assert (
+        "Of those within 200 ms: l40s at 960 MHz needs least energy: 24 % less energy than a100-pcie-40 at 960" in text
+    )
+    assert "l40s needs least energy at 960 MHz: 28 % less energy" in text
 
 
 def test_shares_basis_and_refusals_are_printed() -> None:
@@ -101,3 +124,13 @@ def test_a_device_without_room_is_marked_and_named() -> None:
     assert "l40s: does not fit: needs about 2 GiB of memory, more than the 1.5 GiB of the device" in text
     assert "h100-sxm: may not fit" in text
     assert "l40s needs least energy" not in text
+
+
+def test_several_cases_end_with_the_devices_over_all_of_them() -> None:
+    console = Console(file=io.StringIO(), width=200)
+    print_predictions(made_predictions(question(2, devices=GPUS)), Wanted(), frozenset(), console)
+    text = console.file.getvalue()  # type: ignore[attr-defined]
+    lines = text[text.index("All devices over 2 cases") :].splitlines()
+    assert lines[2].split() == ["h100-sxm", "2", "cases", "1.00x", "0", "cases", "1.90x"]
+    assert lines[3].split()[0] == "l40s"
+    assert "All devices" not in printed(cases=1)

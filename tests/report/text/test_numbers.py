@@ -39,3 +39,11 @@ def test_an_interval_has_the_digits_of_its_column() -> None:
 def test_times_have_the_unit_of_the_median_and_the_digits_of_each() -> None:
     unit, written = column_format(TIME, pd.Series([2e-6, 2.0, 3.5]))
     assert (unit, written(2e-6), written(3.5)) == ("s", "0.000002000", "3.500")
+
+
+def test_a_column_has_the_unit_of_the_one_beside_it_and_its_own_decimals() -> None:
+    unit, written = column_format(TIME, pd.Series([0.0075, 0.022]), pd.Series([0.7, 0.9]))
+    assert (unit, written(0.0075)) == ("ms", "7.50")
+    unit, written = column_format(TIME, pd.Series([0.0005, 0.022]), pd.Series([0.002, 0.003]))
+    assert (unit, written(0.0005)) == ("ms", "0.500")
+    assert column_format(TIME, pd.Series([7e-6]), pd.Series([math.nan]))[0] == "us"

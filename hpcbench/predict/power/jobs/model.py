@@ -6,7 +6,7 @@ on the same data. Ratios over power limits need no size.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -26,7 +26,8 @@ from hpcbench.predict.tables.prediction import Estimate, Floats
 JOB = ("network", "data")
 SPREAD = {SEEN: 0.08, UNSEEN: 0.35}
 _TYPICAL_DEMAND = 0.88  # of the board power, of jobs without measurements
-_PRIOR_FACTOR = 1.7
+# Half the widths of intervals without data: jobs that load data slowly draw a fifth of the board power.
+_PRIOR_HALF = {TIME: 0.6, POWER: 1.7, ENERGY: 1.8}
 _REFERENCE = ["device", *JOB, "batch_size", "epoch_s", "demand"]
 
 
@@ -87,7 +88,7 @@ class JobPower:
         widths = {}
         for name in (SEEN, UNSEEN):
             calibration = self.calibrations.get(f"{quantity}/{name}")
-            prior = _PRIOR_FACTOR * SPREAD[UNSEEN] * np.ones(len(jobs))
+            prior = np.full(len(jobs), _PRIOR_HALF[quantity])
             widths[name] = prior if calibration is None else calibration.half_width(jobs["network"], spread)
         return np.where(self._is_seen(jobs), widths[SEEN], widths[UNSEEN])
 
@@ -156,24 +157,32 @@ def slowness(of: Device, on: Device) -> float:
     return float(np.sqrt(rates * of.memory_bytes_per_s / on.memory_bytes_per_s))
 
 
-def fit(networks: pd.DataFrame, devices: Mapping[str, Device]) -> JobPower:
-    """Return the model of all rows by epoch with time and power, calibrated by leaving devices out."""
-    usable = networks[
-        (networks["unit"] == table.EPOCH)
-        & networks["device"].isin(set(devices))
-        & (networks["time_s"] > 0)
-        & (networks["power_w"] > 0)
-    ]
+LeftOut = Sequence[tuple[pd.DataFrame, dict[str, Estimate]]]
+
+
+def left_out_devices(networks: pd.DataFrame, devices: Mapping[str, Device]) -> LeftOut:
+    """Return the jobs of each device with their estimates by a model of the other devices; none for one device."""
+    usable = _usable(networks, devices)
+    found = []
+    for name in usable["device"].unique() if usable["device"].nunique() > 1 else ():
+        out = (usable["device"] == name).to_numpy()
+        found.append((usable[out], _fitted(usable[~out], devices).estimate(usable[out], devices)))
+    return found
+
+
+def fit(networks: pd.DataFrame, devices: Mapping[str, Device], left_out: LeftOut = ()) -> JobPower:
+    """Return the model of all rows by epoch with time and power, calibrated by `left_out_devices`."""
+    usable = _usable(networks, devices)
     if usable.empty:
         return JobPower()
     found = _fitted(usable, devices)
-    errors = {SEEN: [], UNSEEN: []}  # type: dict[str, list[pd.DataFrame]]
-    for name in usable["device"].unique() if usable["device"].nunique() > 1 else ():
-        out = (usable["device"] == name).to_numpy()
-        errors[UNSEEN].append(_errors(_fitted(usable[~out], devices), usable[out], devices))
+    errors: dict[str, list[pd.DataFrame]] = {
+        SEEN: [],
+        UNSEEN: [_errors(rows, estimates) for rows, estimates in left_out],
+    }
     fold = usable.groupby(["device", *JOB, "batch_size"], observed=True).ngroup().to_numpy() % 2 == 0
     if fold.any() and not fold.all():
-        errors[SEEN].append(_errors(_fitted(usable[~fold], devices), usable[fold], devices))
+        errors[SEEN].append(_errors(usable[fold], _fitted(usable[~fold], devices).estimate(usable[fold], devices)))
     calibrations = {
         f"{quantity}/{name}": calibrated(pooled.assign(error=pooled[quantity]), shared=name == UNSEEN)
         for name, pooled in (
@@ -183,6 +192,15 @@ def fit(networks: pd.DataFrame, devices: Mapping[str, Device]) -> JobPower:
         if len(pooled)
     }
     return JobPower(found.curves, found.typical, found.references, calibrations)
+
+
+def _usable(networks: pd.DataFrame, devices: Mapping[str, Device]) -> pd.DataFrame:
+    return networks[
+        (networks["unit"] == table.EPOCH)
+        & networks["device"].isin(set(devices))
+        & (networks["time_s"] > 0)
+        & (networks["power_w"] > 0)
+    ]
 
 
 def _fitted(rows: pd.DataFrame, devices: Mapping[str, Device]) -> JobPower:
@@ -223,8 +241,7 @@ def _runs(rows: pd.DataFrame, board: float) -> tuple[Limited, pd.DataFrame]:
     return limited, references
 
 
-def _errors(model: JobPower, rows: pd.DataFrame, devices: Mapping[str, Device]) -> pd.DataFrame:
-    predicted = model.estimate(rows, devices)
+def _errors(rows: pd.DataFrame, predicted: Mapping[str, Estimate]) -> pd.DataFrame:
     energy = rows["energy_j"].fillna(rows["power_w"] * rows["time_s"])
     real = {TIME: rows["time_s"], POWER: rows["power_w"], ENERGY: energy}
     found = {each: np.log(real[each].to_numpy()) - predicted[each].log_value for each in QUANTITIES}

@@ -20,6 +20,7 @@ MAY_NOT_FIT = "may not fit: the upper limit of the memory exceeds that of the de
 _MOST_KINDS = 4
 _SMALLEST = 0.01  # share of the time that is shown
 _COVERED = 0.9  # of the time in kinds of operators with measurements; with less, the rest is shown
+_MOST = 0.5  # of the time in such kinds; with less, their distance says little
 _FAR = 1.0  # standard deviations from the measured operators
 _BEST = {TIME: "is fastest", ENERGY: "needs least energy"}
 _AS_GOOD = {TIME: "may be as fast", ENERGY: "may need as little energy"}
@@ -60,12 +61,20 @@ def _percent(part: float) -> str:
 
 
 def best_state(best: BestState) -> str:
-    """Return at which clock or power limit a device needs least energy, compared with its default."""
+    """Return at which clock or power limit a device needs least energy, compared with its default, or that it may not.
+
+    `l40s needs least energy at 960 MHz: 19 % less energy (90 % PI 14 to 25 %) and 20 % more time than in its default
+    state.`
+    """
     if not best.state:
-        return f"{best.device} needs least energy in its default state."
-    less, more = _percent(1.0 - best.energy), _percent(best.time - 1.0)
-    gained = f"{less} less energy and {more} more time than in its default state"
-    return f"{best.device} needs least energy at {best.state}: {gained}."
+        return f"{best.device} needs least energy in its default state: no lower {best.setting} saves energy."
+    more = f"{_percent(best.time - 1.0)} more time"
+    if best.is_certain:
+        less = f"{_percent(1.0 - best.energy.value)} less energy {_interval(best.energy)}"
+        return f"{best.device} needs least energy at {best.state}: {less} and {more} than in its default state."
+    interval = f"(90 % PI {best.energy.low:.2f} to {best.energy.high:.2f}) with {more}"
+    ratio = f"The predicted ratio of {best.state} to the default state is {times(best.energy.value)} {interval}."
+    return f"Inconclusive: {best.device} may need as little energy in its default state as at {best.state}. {ratio}"
 
 
 def within_limit(found: WithinLimit) -> Iterator[str]:
@@ -81,12 +90,35 @@ def within_limit(found: WithinLimit) -> Iterator[str]:
         yield f"No device is within {limit} with certainty."
     elif found.best is None:
         yield f"No energy is predicted for those within {limit}."
-    elif found.best.others:
-        yield f"Of those within {limit}: {recommendation(found.best, ENERGY)}"
+    else:
+        if found.best.others:
+            yield f"Of those within {limit}: {recommendation(found.best, ENERGY)}"
+        if found.state:
+            yield best_state(found.state)
 
 
 def _names(members: Sequence[Candidate]) -> str:
-    return ", ".join(each.label for each in members)
+    """Return devices with their states: `l40s, h100-sxm (default, 960 to 1320 MHz)`."""
+    states: dict[str, list[Candidate]] = {}
+    for each in members:
+        states.setdefault(each.device, []).append(each)
+    return ", ".join(
+        own[0].label if len(own) == 1 else f"{device} ({', '.join(_spans(own))})" for device, own in states.items()
+    )
+
+
+def _spans(states: Sequence[Candidate]) -> Iterator[str]:
+    """Yield the states of a device: the default, and the lowest and the highest one by unit."""
+    if any(not each.state for each in states):
+        yield "default"
+    values: dict[str, list[float]] = {}
+    for each in states:
+        if each.state:
+            value, unit = each.state.split(" ")
+            values.setdefault(unit, []).append(float(value))
+    for unit, found in values.items():
+        low, high = min(found), max(found)
+        yield f"{low:g} {unit}" if low == high else f"{low:g} to {high:g} {unit}"
 
 
 def shares(rows: pd.DataFrame) -> str:
@@ -116,7 +148,7 @@ def basis(row: pd.Series[Any]) -> str:
         found.append(
             f"{_percent(1.0 - row['covered_fraction'])} of the time in kinds of operators without measurements"
         )
-    if row["distance"] >= _FAR:
+    if row["distance"] >= _FAR and row["covered_fraction"] >= _MOST:
         found.append(f"far from the training data ({row['distance']:.1f} standard deviations)")
     return "; ".join(found)
 

@@ -30,14 +30,16 @@ class Wanted:
 def recommendations(rows: pd.DataFrame, predictions: Predictions, wanted: Wanted) -> Iterator[str]:
     """Yield the recommendations for the rows of a case, then the state of each device that needs least energy."""
     if wanted.within_s is not None:
-        yield from sentences.within_limit(within(rows, wanted.within_s, predictions.errors.get(ENERGY)))
+        yield from sentences.within_limit(
+            within(rows, wanted.within_s, predictions.states, predictions.errors.get(ENERGY))
+        )
         return
     for quantity in wanted.quantities:
         found = best_device(rows, quantity, predictions.errors.get(quantity))
         if found is not None and (text := sentences.recommendation(found, quantity)):
             yield text
     if ENERGY in wanted.quantities:
-        yield from map(sentences.best_state, best_states(rows))
+        yield from map(sentences.best_state, best_states(rows, predictions.states))
 
 
 def limiting(rows: pd.DataFrame, predictions: Predictions) -> list[str]:

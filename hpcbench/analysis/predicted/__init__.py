@@ -1,0 +1,1 @@
+"""Predictions that were made before a measurement, next to the measured values."""

@@ -1,0 +1,195 @@
+"""The networks to predict: the cases of an experiment or of an ONNX file, or a program that torch.export saved."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+import click
+
+from hpcbench.analysis.cases.quantities import items_of
+from hpcbench.collect.operator_lists.exported.archive import SUFFIX
+from hpcbench.collect.operator_lists.exported.program import ExportedProgram, exported_program
+from hpcbench.collect.operator_lists.lists import operator_lists
+from hpcbench.commands.shared.context import choose_site, file_in
+from hpcbench.commands.shared.planning import planned
+from hpcbench.config.site import Site
+from hpcbench.config.yaml_document import Document, load_yaml, parse_yaml
+from hpcbench.errors import UserError
+from hpcbench.plan.plan import Plan
+from hpcbench.store.provenance.sweep_options import SweepOptions
+from hpcbench.store.workspace import Workspace
+from hpcbench.util.console import err
+from hpcbench.util.text import plural
+
+if TYPE_CHECKING:
+    from hpcbench.predict.results.listed_cases import ListedCases
+
+ONNX_SUFFIX = ".onnx"
+_BATCHES = "--batch-size"
+_IN_EXPERIMENTS = "in an experiment: --set 'matrix.batch_size=[1,8]'"
+
+
+class Networks(Protocol):
+    """What is predicted, and where its prices are from."""
+
+    @property
+    def name(self) -> str:
+        """Return the name of the experiment or file."""
+
+    @property
+    def site(self) -> Site:
+        """Return the site with the prices."""
+
+    @property
+    def kinds(self) -> frozenset[str]:
+        """Return the devices of the cases, `cpu` and `gpu`; empty if a program does not say."""
+
+    @property
+    def cores(self) -> int:
+        """Return the cores of the first case."""
+
+    @property
+    def item(self) -> str:
+        """Return what the cases process: `image`."""
+
+    def listed(self) -> ListedCases:
+        """Return the cases with their operators. Raise UserError if none of them is a network."""
+
+
+@dataclass(frozen=True)
+class PlannedNetworks:
+    """The cases of an experiment, whose operators their frameworks list."""
+
+    plan: Plan
+    workspace: Workspace
+    file: Path | None = None  # ONNX file
+
+    @property
+    def name(self) -> str:
+        """Return the name of the experiment."""
+        return self.plan.experiment.name
+
+    @property
+    def site(self) -> Site:
+        """Return the site of the plan."""
+        return self.plan.site
+
+    @property
+    def kinds(self) -> frozenset[str]:
+        """Return the devices of the cases."""
+        return frozenset(case.parameters.device for case in self.plan.cases)
+
+    @property
+    def cores(self) -> int:
+        """Return the cores of a task of the first case."""
+        return self.plan.cases[0].parameters.cpus_per_task
+
+    @property
+    def item(self) -> str:
+        """Return what all cases process, or `sample`."""
+        return items_of(*(case.parameters.model for case in self.plan.cases)).removesuffix("s")
+
+    def listed(self) -> ListedCases:
+        """Return the cases with their operators, and print if a framework starts."""
+        from hpcbench.predict.results.listed_cases import listed_cases
+
+        found = listed_cases(self.plan.cases, operator_lists(self.plan.cases, self.site, self.workspace, _announce))
+        reason = found.cases["refused"].iloc[0]
+        if self.file is not None and reason:
+            raise _refused(self.file, reason)
+        if (found.cases["refused"] != "").all():
+            raise UserError("no case of the experiment can be predicted", hint=f"the first case: {reason}")
+        return found
+
+
+@dataclass(frozen=True)
+class ProgramNetworks:
+    """A program that torch.export saved, for batches of several sizes."""
+
+    program: ExportedProgram
+    batch_sizes: Sequence[int]
+    site: Site
+    kinds: frozenset[str] = frozenset()
+    cores: int = 1
+    item: str = "sample"
+
+    @property
+    def name(self) -> str:
+        """Return the name of the file without its suffix."""
+        return self.program.name
+
+    def listed(self) -> ListedCases:
+        """Return the cases with their operators."""
+        from hpcbench.predict.results.program_cases import program_cases
+
+        lists = {size: self.program.operators(size) for size in self.batch_sizes or [self.program.batch_size or 1]}
+        return program_cases(self.name, lists, self.program.dtype)
+
+
+def sizes(_: click.Context, option: click.Parameter, text: str | None) -> tuple[int, ...]:
+    """Return the batch sizes of an option, which commas separate. Fail if one is not a whole number above 0."""
+    try:
+        found = tuple(int(each) for each in text.split(",")) if text else ()
+    except ValueError:
+        found = (0,)
+    if any(each < 1 for each in found):
+        raise click.BadParameter(f"'{text}' is not a whole number above 0, or several with commas", param=option)
+    return found
+
+
+def networks_of(
+    workspace: Workspace, name: str, batch_sizes: Sequence[int], options: SweepOptions, site: str | None
+) -> Networks:
+    """Return the networks of an experiment, an ONNX file or an exported program.
+
+    Raise UserError if it is not found or not valid, and for options that it does not have.
+    """
+    of_site = partial(choose_site, workspace, site, True)
+    if Path(name).suffix == SUFFIX:
+        if options.settings:
+            raise UserError("--set requires an experiment or an ONNX file", where=name, hint=f"use {_BATCHES}")
+        return ProgramNetworks(exported_program(Path(name)), batch_sizes[: options.limit], of_site())
+    is_onnx = Path(name).suffix == ONNX_SUFFIX
+    if is_onnx:
+        source = _of_onnx(Path(name), batch_sizes)
+    elif batch_sizes:
+        raise UserError(f"{_BATCHES} requires an ONNX file or an exported program", hint=_IN_EXPERIMENTS)
+    else:
+        source = load_yaml(file_in(workspace, "experiments", name))
+    plan, _ = planned(source, options, of_site, workspace.input_file)
+    return PlannedNetworks(plan, workspace, Path(name) if is_onnx else None)
+
+
+def _of_onnx(file: Path, batch_sizes: Sequence[int]) -> Document:
+    """Return the experiment of an ONNX file."""
+    if not file.is_file():
+        raise UserError(f"'{file}' not found", hint="name an ONNX file")
+    parameters = {"framework": "onnxruntime", "model": {"onnx": str(file.resolve())}}
+    name = re.sub(r"[^A-Za-z0-9_-]+", "-", file.stem).strip("-_") or "onnx"
+    experiment = {"name": name, "parameters": parameters, "matrix": {"batch_size": list(batch_sizes or [1])}}
+    return parse_yaml(json.dumps(experiment), str(file))
+
+
+def _refused(file: Path, reason: str) -> UserError:
+    """Return the error for an ONNX file whose operators cannot be listed, with the options that may help."""
+    fixed = re.search(r"has a fixed batch size of (\d+), not (\d+)", reason)
+    if fixed:
+        what = f"the graph has a fixed batch of {fixed[1]}, not {fixed[2]}"
+        hint = f"use {_BATCHES} {fixed[1]}, or export it with a dynamic batch"
+        return UserError(what, where=str(file), hint=hint)
+    hint = ""
+    if "'input' is incomplete" in reason:
+        hint = "give the shape of one item: --set 'parameters.input.shape=[3,224,224]'"
+        hint += f"\nof several inputs: --set 'parameters.input={{NAME: {{shape: [128]}}}}'\n{_BATCHES} sets the batch"
+    what = reason.removeprefix("model: ").replace(str(file.resolve()), "the file")
+    return UserError(what, where=str(file), hint=hint)
+
+
+def _announce(environment: str, count: int) -> None:
+    err.print(f"listing the operators of {plural(count, 'network')} in the environment {environment}")

@@ -1,0 +1,1 @@
+"""Predict the cases of a sweep before it starts: for sweep --predict."""

@@ -1,0 +1,144 @@
+"""Predict the cases of a plan on the devices on which they will run."""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+import hpcbench
+from hpcbench.collect.operator_lists.lists import operator_lists
+from hpcbench.commands.options.predict_options import PredictOptions
+from hpcbench.commands.predict.model_file import DEFAULT_FILE
+from hpcbench.commands.predict.models import models_of
+from hpcbench.commands.shared.predictions.case_devices import CaseDevices, Find, devices_of, named, of_machine
+from hpcbench.commands.shared.predictions.partition_devices import of_partitions
+from hpcbench.commands.shared.progress_bar import shown_after_a_while
+from hpcbench.config.site import Site
+from hpcbench.core.profiling.operator_list import OperatorList
+from hpcbench.doctor.this_machine import this_machine
+from hpcbench.plan.plan import Plan
+from hpcbench.predict.devices.device import GPU, Device
+from hpcbench.predict.devices.known import KnownDevices
+from hpcbench.predict.results.listed_cases import ListedCases, listed_cases
+from hpcbench.predict.results.predictions import Question, predict
+from hpcbench.predict.results.table import ENERGY, MEMORY, POWER, TIME, limits_of
+from hpcbench.report.load.devices import known_devices
+from hpcbench.store.predictions import SCHEMA, CasePrediction, Estimate, PredictedDevice, SweepPredictions
+from hpcbench.store.workspace import Workspace
+from hpcbench.util.console import err, print_warning
+from hpcbench.util.text import plural
+
+if TYPE_CHECKING:
+    from hpcbench.predict.fleet import Fleet
+
+_AT_ONCE = 100  # cases between two updates of the progress bar
+
+
+def predict_sweep(plan: Plan, workspace: Workspace, options: PredictOptions) -> SweepPredictions:
+    """Return the predictions of the cases of a plan; a case without one has the reason. Print their number.
+
+    Raise UserError if a given device or model file is unknown, or if the device of every case is unknown.
+    """
+    known = known_devices(workspace)
+    devices = devices_of(plan.cases, _finder(plan.site, known, options.devices))
+    fleet, model = models_of(workspace, options.model)
+    asked = [case for case in plan.cases if case.id not in devices.unknown]
+    listed = {
+        **operator_lists(asked, plan.site, workspace, _announce),
+        **{case: OperatorList(case, reason=error.what) for case, error in devices.unknown.items()},
+    }
+    cases = _predictions(listed_cases(plan.cases, listed), devices, fleet)
+    found = SweepPredictions(
+        SCHEMA,
+        datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
+        hpcbench.__version__,
+        model,
+        _digest(workspace, options.model),
+        fleet.basis.data_hash if fleet.basis.rows else None,
+        [_described(each) for each in devices.devices.values()],
+        cases,
+    )
+    _print_count(found)
+    return found
+
+
+def _finder(site: Site, known: KnownDevices, names: Sequence[str]) -> Find:
+    if names:
+        return named(names, known)
+    return of_partitions(site, known) if site.scheduler == "slurm" else of_machine(this_machine(), known)
+
+
+def _announce(environment: str, count: int) -> None:
+    err.print(f"listing the operators of {plural(count, 'network')} in the environment {environment}")
+
+
+def _digest(workspace: Workspace, file: str | None) -> str | None:
+    """Return the SHA-256 of the file of the models; None without a file."""
+    path = Path(file) if file else workspace.root / DEFAULT_FILE
+    return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else None
+
+
+def _predictions(listed: ListedCases, devices: CaseDevices, fleet: Fleet) -> list[CasePrediction]:
+    """Return the predictions of all cases in their order."""
+    rows = listed.cases
+    refused = rows["refused"] != ""
+    found = {row["case"]: CasePrediction(row["case"], row["label"], reason=row["refused"]) for row in _rows(rows)}
+    known = rows[~refused]
+    with shown_after_a_while("predicting") as progress:
+        for name, own in known.groupby(known["case"].map(devices.names), sort=False):
+            for place in range(0, len(own), _AT_ONCE):
+                part = own.iloc[place : place + _AT_ONCE]
+                found |= {each.case: each for each in _on_device(part, listed, devices.devices[str(name)], fleet)}
+                progress(sum(each.device is not None for each in found.values()), len(known))
+    return list(found.values())
+
+
+def _described(device: Device) -> PredictedDevice:
+    clock = device.boost_mhz if device.kind == GPU else None
+    return PredictedDevice(device.name, device.kind, list(device.names), device.source, clock)
+
+
+def _rows(table: pd.DataFrame) -> list[dict[Any, Any]]:
+    return table.to_dict("records")
+
+
+def _on_device(cases: pd.DataFrame, listed: ListedCases, device: Device, fleet: Fleet) -> Iterator[CasePrediction]:
+    """Yield the predictions of cases on one device in its default state."""
+    from hpcbench.predict.results.fleet_models import FleetModels, measured_devices
+
+    devices = {device.name: device}
+    question = Question(cases, listed.lists, {device.name: ()}, devices, memory=listed.memory)
+    results, _ = predict(question, FleetModels(fleet), measured_devices(fleet, devices))
+    for row in _rows(results):
+        reason = "; ".join(filter(None, (row["reason"], _without_prices(row["missing"])))) or None
+        values = {name: _estimate(row, name) for name in (TIME, POWER, ENERGY, MEMORY)}
+        yield CasePrediction(row["case"], row["label"], device.name, **values, reason=reason)
+
+
+def _without_prices(missing: str) -> str:
+    """Return why quantities are missing, except prices and emissions, which are not predicted here."""
+    return "; ".join(each for each in missing.split("; ") if not each.startswith(("price", "co2e", "throughput")))
+
+
+def _estimate(row: Mapping[Any, Any], quantity: str) -> Estimate | None:
+    """Return a quantity of a row of results; None if it is unknown."""
+    value, low, high = (float(row[name]) for name in (quantity, *limits_of(quantity)))
+    found = Estimate(value, low, high)
+    return found if found.is_valid else None
+
+
+def _print_count(found: SweepPredictions) -> None:
+    """Print how many cases are predicted, where and by which models; as a warning, if none is."""
+    count = len(found.predicted)
+    if not count:
+        reason = found.cases[0].reason if found.cases else "there are no cases"
+        print_warning(f"no case is predicted: {reason}")
+        return
+    names = ", ".join(dict.fromkeys(each.device for each in found.predicted if each.device))
+    err.print(f"predicted {count:,} of {plural(len(found.cases), 'case')} on {names}", soft_wrap=True, markup=False)
+    err.print(found.model, soft_wrap=True, markup=False)

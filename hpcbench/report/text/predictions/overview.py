@@ -1,0 +1,46 @@
+"""The table of devices over all cases."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection
+
+import pandas as pd
+
+from hpcbench.analysis.stats.ratio_text import times
+from hpcbench.predict.results.overview import overview
+from hpcbench.predict.results.table import ENERGY, TIME
+from hpcbench.report.text.text_columns import Column
+from hpcbench.util.text import plural
+
+ABOUT = "Predicted values relative to the lowest one of each case: geometric means."
+
+
+def overview_title(count: int) -> str:
+    """Return the title of the table of `count` cases."""
+    return f"All devices over {plural(count, 'case')}"
+
+
+def overview_columns(results: pd.DataFrame, quantities: Collection[str]) -> tuple[list[Column], int]:
+    """Return the columns of the table of devices for TIME, ENERGY or both, and its number of cases.
+
+    There are no columns for one case or one device.
+    """
+    devices, count = overview(results)
+    if len(devices) < 2 or count < 2:
+        return [], count
+    cells: dict[str, tuple[str, ...]] = {}
+    if TIME in quantities:
+        cells["fastest in"] = tuple(plural(each.fastest, "case") for each in devices)
+        cells["time / fastest"] = tuple(_ratio(each.time_ratio) for each in devices)
+    if ENERGY in quantities:
+        cells["least energy in"] = tuple(plural(each.least_energy, "case") for each in devices)
+        cells["energy / least"] = tuple(_ratio(each.energy_ratio) for each in devices)
+    if any(each.does_not_fit for each in devices):
+        cells["does not fit"] = tuple(plural(each.does_not_fit, "case") for each in devices)
+    names = Column("device", tuple(each.device for each in devices), is_text=True, identifies=True)
+    return [names, *(Column(header, values) for header, values in cells.items())], count
+
+
+def _ratio(value: float) -> str:
+    return "-" if math.isnan(value) else times(value)

@@ -1,0 +1,101 @@
+"""`hpcbench predict` with an exported program or an ONNX file in place of an experiment."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+
+import pytest
+
+from hpcbench.collect.operator_lists import lists
+from hpcbench.core.profiling.operator_list import OperatorList
+from hpcbench.core.run_spec import PlannedRun
+from tests.collect.operator_lists.exported.made_program import linear, meta, node, program, saved, tensor
+from tests.commands.predict.test_predict import GPUS, product
+from tests.conftest import CommandLine
+
+
+def test_a_program_is_predicted_for_each_batch(invoke: CommandLine) -> None:
+    saved(invoke.workspace / "net.pt2", linear())
+    found = json.loads(invoke("predict", "net.pt2", "--device", GPUS, "--batch-size", "1,64", "--json").stdout)
+    rows = [row for row in found["predictions"] if not row["state"]]
+    assert [(row["label"], row["device"]) for row in rows] == [
+        (f"batch_size={size}", device) for size in (1, 64) for device in GPUS.split(",")
+    ]
+    assert found["experiment"] == "net"
+    assert all(row["time_s"] > 0 for row in rows)
+    assert rows[0]["memory_bytes"] < rows[2]["memory_bytes"]
+    text = invoke("predict", "net.pt2", "--device", GPUS).stdout
+    assert "time by kind" in text
+    assert "batch_size" not in text
+
+
+def test_a_custom_operator_is_refused_by_its_name(invoke: CommandLine) -> None:
+    calls = [node("torch.ops.mylib.secret.default", "a", x=tensor("x"))]
+    saved(invoke.workspace / "net.pt2", program(calls, {"x": meta(4, 8), "a": meta(4, 8)}, ()))
+    text = invoke("predict", "net.pt2", "--device", "l40s", expect=1).stdout
+    reason = "100 % of the predicted time is in operators of unknown kind, over 10 %: mylib.secret.default"
+    assert f"l40s: not predicted: {reason}" in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["none.pt2"], "'none.pt2' not found"),
+        (["text.pt2"], "not an exported program"),
+        (["none.onnx"], "'none.onnx' not found"),
+        (["net.pt2", "--batch-size", "0"], "'0' is not a whole number above 0"),
+        (["net.pt2", "--batch-size", "1,x"], "'1,x' is not a whole number above 0"),
+        (["net.pt2", "--batch-size", "65"], "a batch of 65 exceeds 64"),
+        (["net.pt2", "--set", "parameters.dtype=float16"], "--set requires an experiment or an ONNX file"),
+        (["quickstart", "--batch-size", "8"], "--batch-size requires an ONNX file or an exported program"),
+    ],
+)
+def test_mistakes_end_in_a_message(invoke: CommandLine, arguments: list[str], message: str) -> None:
+    saved(invoke.workspace / "net.pt2", linear())
+    (invoke.workspace / "text.pt2").write_text("hello")
+    error = " ".join(invoke("predict", *arguments, "--device", "l40s", expect=2).stderr.split())
+    assert message in error
+    assert "hint: " in error or "0" in arguments or "1,x" in arguments
+
+
+@pytest.mark.parametrize(
+    ("reason", "message", "hint"),
+    [
+        ("", "", ""),
+        (
+            "{file} has a fixed batch size of 2, not 1; set batch_size: 2",
+            "error: the graph has a fixed batch of 2, not 1 --> net.onnx",
+            "use --batch-size 2",
+        ),
+        (
+            "'input' is incomplete for {file}: 'x' requires shape: [...]",
+            "error: 'input' is incomplete for the file: 'x' requires shape: [...] --> net.onnx",
+            "--set 'parameters.input.shape=[3,224,224]'",
+        ),
+        ("model: {file} is not an ONNX file", "error: the file is not an ONNX file --> net.onnx", ""),
+    ],
+)
+def test_an_onnx_file_is_listed_by_the_node_code(
+    invoke: CommandLine, monkeypatch: pytest.MonkeyPatch, reason: str, message: str, hint: str
+) -> None:
+    asked: list[PlannedRun] = []
+    file = invoke.workspace / "net.onnx"
+    file.write_bytes(b"")
+
+    def listing(resolved: object, planned: Sequence[PlannedRun], *_: object) -> list[OperatorList]:
+        asked.extend(planned)
+        found = () if reason else (product(512),)
+        return [OperatorList(each.case_id, reason.format(file=file.resolve()), found, "1", 1000) for each in planned]
+
+    monkeypatch.setattr(lists, "run_node", listing)
+    site = invoke.site(environments={"onnxruntime": {"python": sys.executable}})
+    arguments = ("--device", "l40s", "--batch-size", "1,8", "--site", site)
+    done = invoke("predict", "net.onnx", *arguments, expect=2 if reason else 0)
+    assert [each.parameters["batch_size"] for each in asked] == [1, 8]
+    assert {each.parameters["model"] for each in asked} == {f"onnx:{file.resolve()}"}
+    error = " ".join(done.stderr.split())
+    assert message in error
+    assert hint in error
+    assert ("batch_size=8" in done.stdout) == (not reason)

@@ -1,0 +1,52 @@
+"""Devices over all cases, with ratios by hand."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+
+from hpcbench.predict.results.overview import overview
+
+NAN = float("nan")
+
+
+def results(*rows: tuple[str, str, float, float, str]) -> pd.DataFrame:
+    """Return default states: case, device, time, energy, and whether the case fits."""
+    frame = pd.DataFrame(rows, columns=["case", "device", "time_s", "energy_j", "fits"])
+    return frame.assign(state="")
+
+
+def test_devices_have_counts_and_geometric_means_and_the_fastest_is_first() -> None:
+    found, count = overview(
+        results(
+            ("c1", "a", 2.0, 10.0, "yes"),
+            ("c1", "b", 1.0, 40.0, "yes"),
+            ("c2", "a", 8.0, 10.0, "yes"),
+            ("c2", "b", 1.0, 10.0, ""),
+        )
+    )
+    assert count == 2
+    assert [each.device for each in found] == ["b", "a"]
+    assert [(each.fastest, each.least_energy, each.does_not_fit) for each in found] == [(2, 0, 0), (0, 2, 0)]
+    assert [each.time_ratio for each in found] == pytest.approx([1.0, 4.0])
+    assert [each.energy_ratio for each in found] == pytest.approx([2.0, 1.0])
+
+
+def test_cases_that_a_device_lacks_or_that_do_not_fit_are_left_out() -> None:
+    found, count = overview(
+        results(
+            ("c1", "a", 1.0, NAN, "yes"),
+            ("c1", "b", 2.0, NAN, "yes"),
+            ("c2", "a", 1.0, NAN, "no"),
+            ("c2", "b", 2.0, NAN, "yes"),
+            ("c3", "a", NAN, NAN, ""),
+            ("c3", "b", 9.0, NAN, ""),
+        )
+    )
+    assert count == 1
+    assert [(each.device, each.does_not_fit) for each in found] == [("a", 1), ("b", 0)]
+    assert [str(each.energy_ratio) for each in found] == ["nan", "nan"]
+
+
+def test_without_complete_cases_there_are_no_devices() -> None:
+    assert overview(results(("c1", "a", NAN, NAN, ""))) == ([], 0)
