@@ -13,7 +13,7 @@ from hpcbench.predict.networks.catalog.catalog import ZOOS, shipped_catalog
 from hpcbench.predict.tables import networks as network_table
 
 _SIZE = {SHIPPED: "image_size", ZOO: "img_size"}  # option of a model
-# Shipped models with the structure of torchvision. Those with linear layers on all pixels have it at their own size only.
+# Shipped models with the structure of torchvision. Those with linear layers on all pixels have it at their own size.
 _OF_ANY_SIZE, _OF_ONE_SIZE = ("resnet50", "inception_v3"), ("alexnet", "vgg16")
 _TASKS = (network_table.INFERENCE, network_table.TRAINING)
 
