@@ -55,8 +55,9 @@ class Fleet:
         """
         found = dict(devices)
         for own in self.devices.values():
-            same = [devices[name] for name in own.names if name in devices]
-            found.update(dict.fromkeys((*own.names, *(name for each in same for name in each.names)), own))
+            same = {key: each for key, each in devices.items() if {key, *each.names} & {*own.names}}
+            others = (name for each in same.values() for name in each.names)
+            found.update(dict.fromkeys((*own.names, *same, *others), own))
         return found
 
     def predict_operators(self, operators: pd.DataFrame, devices: Mapping[str, Device]) -> dict[str, pd.DataFrame]:

@@ -95,6 +95,13 @@ def test_devices_of_the_fit_keep_the_descriptions_of_the_fit(fitted: Fleet) -> N
     assert found["gpu-a"].units == 100
 
 
+def test_one_name_of_a_device_is_enough_to_be_that_of_the_fit(fitted: Fleet) -> None:
+    own = fitted.devices["GPU A"]
+    sheet = replace(own, name="gpu-a", aliases=("GPU A",), units=99)
+    found = fitted.with_own({"gpu-a": sheet, "node (GPU)": sheet})
+    assert {found[name].name for name in ("gpu-a", "node (GPU)", "GPU A")} == {"GPU A"}
+
+
 @pytest.mark.parametrize("file", ["networks_time_torchvision", "networks_time_transformers"])
 def test_networks_without_measured_power_have_power_and_energy(fitted: Fleet, file: str) -> None:
     data = rows_to_predict(raw_files.folder())

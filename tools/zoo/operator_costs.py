@@ -138,10 +138,41 @@ def attention_recorded(recorder: Recorder) -> Iterator[None]:
         functional.scaled_dot_product_attention = original
 
 
+@contextmanager
+def lstm_recorded(recorder: Recorder) -> Iterator[None]:
+    """Record each LSTM as libraries compute it: a product of all inputs, and one of the state in each step.
+
+    The pointwise operators of a step are fused with its product (J. Appleyard et al., "Optimizing performance of
+    recurrent neural networks on GPUs", 2016). The decomposition of PyTorch has an operator for each of them.
+    """
+    original = torch.nn.LSTM.forward
+
+    def recorded(self: Any, sequence: torch.Tensor, state: Any = None) -> tuple[torch.Tensor, Any]:
+        shape = sequence.shape if self.batch_first else (sequence.shape[1], sequence.shape[0], sequence.shape[2])
+        batch, steps = shape[0], shape[1]
+        directions, gates = 1 + int(self.bidirectional), 4 * self.hidden_size
+        for layer in range(self.num_layers):
+            inputs = self.input_size if layer == 0 else directions * self.hidden_size
+            rows = batch * steps
+            product = Call("linear", rows, gates, inputs, 1, rows * inputs, rows * gates)
+            read, written = batch * (gates + 2 * self.hidden_size), 2 * batch * self.hidden_size
+            step = Call("linear", batch, gates, self.hidden_size, 1, read, written)
+            recorder.calls += directions * [product, *steps * [step]]
+        output = sequence.new_empty(*sequence.shape[:2], directions * self.hidden_size)
+        final = sequence.new_empty(directions * self.num_layers, batch, self.hidden_size)
+        return output, (final, final)
+
+    torch.nn.LSTM.forward = recorded  # type: ignore[method-assign]
+    try:
+        yield
+    finally:
+        torch.nn.LSTM.forward = original  # type: ignore[method-assign]
+
+
 def calls_of(model: torch.nn.Module, image: torch.Tensor) -> list[Call]:
     """Return the operators of one forward pass in evaluation mode, in their order."""
     recorder = Recorder([*model.parameters(), *model.buffers()])
-    with torch.no_grad(), attention_recorded(recorder), recorder:
+    with torch.no_grad(), attention_recorded(recorder), lstm_recorded(recorder), recorder:
         model(image)
     return recorder.calls
 

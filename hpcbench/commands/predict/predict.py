@@ -191,7 +191,8 @@ def _predicted(networks: Networks, chosen: AskedDevices, fleet: Fleet, basis: st
     results, shares = predict(question, FleetModels(fleet), measured_devices(fleet, chosen.devices))
     errors = {} if fleet.listed.ratio_errors is None else {TIME: fleet.listed.ratio_errors}
     currency, of_states = site.cost.currency, state_errors(fleet, chosen.devices)
-    return Predictions(networks.name, results, shares, basis, networks.item, currency, errors, of_states)
+    data_hash = fleet.basis.data_hash if fleet.basis.rows else ""
+    return Predictions(networks.name, results, shares, basis, networks.item, currency, errors, of_states, data_hash)
 
 
 def _figures(made: Predictions) -> list[Figure]:

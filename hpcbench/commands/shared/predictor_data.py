@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -18,16 +19,18 @@ from hpcbench.predict.devices.known import KnownDevices
 from hpcbench.predict.measured.data_set import is_profile, of_profile, of_runs
 from hpcbench.predict.sets.data_set import DataSet, merged, rows_to_predict, rows_to_train_on
 from hpcbench.predict.sets.formats import format_of, known_names
+from hpcbench.predict.sets.implausible import implausible
 from hpcbench.util.console import print_warning
 
 
 def training_data(context: click.Context, sources: Sequence[str]) -> DataSet:
-    """Return the rows to train on of folders, files and sweeps, merged.
+    """Return the rows to train on of folders, files and sweeps, merged; its flaws name measurements in wrong units.
 
     Print a warning for tables with unknown names. Raise UserError for invalid data, and for a source that is not found.
     """
     found = [_source(context, source) for source in sources]
-    return described(merged(*found), _known(context))
+    data = described(merged(*found), _known(context))
+    return replace(data, flaws=(*data.flaws, *implausible(data.operators, data.devices)))
 
 
 def data_to_predict(context: click.Context, folder: str) -> DataSet:

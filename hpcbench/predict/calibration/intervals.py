@@ -41,18 +41,33 @@ class Calibration:
         return np.hypot(self.cluster, factor * spread)
 
 
-def calibrated(errors: pd.DataFrame, shared: bool = True, level: float = LEVEL) -> Calibration:
+@dataclass(frozen=True)
+class Expected:
+    """What the effects of clusters are expected to be: a standard deviation, as certain as from so many clusters."""
+
+    deviation: float
+    clusters: float
+
+
+_NOTHING = Expected(0.0, 0.0)
+
+
+def calibrated(
+    errors: pd.DataFrame, shared: bool = True, level: float = LEVEL, expected: Expected = _NOTHING
+) -> Calibration:
     """Return the calibration from errors of predictions whose cluster was left out of the fit.
 
     `errors` has the columns `error` (logarithm of measured over predicted), `spread`, `group` and `cluster`. With
     `shared`, the rows of a new cluster share an error; otherwise, the cluster is known, and its effect is in the fit.
-    Clusters count equally. Raise ValueError if there are no errors.
+    Clusters count equally. What is `expected` of their effects counts in addition to the errors. Raise ValueError if
+    there are no errors.
     """
     if errors.empty:
         raise ValueError("a calibration requires at least one prediction error")
     by_cluster = errors.groupby("cluster", observed=True)["error"]
     effects = by_cluster.median()
-    rest = errors["error"] - (errors["cluster"].map(effects) if shared and len(effects) > 1 else 0.0)
+    has_effects = shared and len(effects) + expected.clusters > 1
+    rest = errors["error"] - (errors["cluster"].map(effects) if has_effects else 0.0)
     scores = (rest.abs() / errors["spread"]).to_numpy()
     weights = 1.0 / by_cluster.transform("size").to_numpy()
     groups = {
@@ -60,15 +75,19 @@ def calibrated(errors: pd.DataFrame, shared: bool = True, level: float = LEVEL) 
         for name, places in errors.groupby("group", observed=True).indices.items()
         if len(places) >= _FEWEST
     }
-    cluster = _new_draw(effects.to_numpy(), level) if shared and len(effects) > 1 else 0.0
+    cluster = new_draw(effects.to_numpy(), expected, level) if has_effects else 0.0
     return Calibration(len(effects), cluster, {**groups, ALL: _quantile(scores, weights, level)})
 
 
-def _new_draw(effects: Floats, level: float) -> float:
-    """Return half the interval of a new effect around 0, the mean that predictions assume (Hahn 1969, for k = 1)."""
-    count = len(effects)
-    scale = math.sqrt(float(np.mean(effects**2)) * (1 + 1 / count))
-    return scale * student_quantile(count, (1 + level) / 2)
+def new_draw(effects: Floats, expected: Expected, level: float = LEVEL) -> float:
+    """Return half the interval of a new effect around 0, the mean that predictions assume (Hahn 1969, for k = 1).
+
+    The expected variance is that of a scaled inverse chi-squared distribution, with which the new effect has a Student
+    distribution again (A. Gelman et al., "Bayesian data analysis", 3rd edition (2013), section 2.6).
+    """
+    count = len(effects) + expected.clusters
+    variance = (float(np.sum(effects**2)) + expected.clusters * expected.deviation**2) / count
+    return math.sqrt(variance * (1 + 1 / count)) * student_quantile(count, (1 + level) / 2)
 
 
 def _quantile(scores: Floats, weights: Floats, level: float) -> float:

@@ -9,17 +9,13 @@ import pandas as pd
 
 from hpcbench.predict.devices.device import Device
 from hpcbench.predict.networks.catalog.catalog import Catalog
-from hpcbench.predict.networks.images.rooflines import rates
+from hpcbench.predict.networks.images.rooflines import TRAINING_PASSES, rates
 from hpcbench.predict.networks.images.workload import PRODUCTS, WITH_WEIGHTS, workload
 from hpcbench.predict.power.activity import COLUMNS
 from hpcbench.predict.tables import networks as table
 from hpcbench.predict.tables.prediction import Floats
 
 _ON_VECTOR_UNITS = ("grouped", "depthwise")  # kinds of products whose groups are too narrow for matrix units
-# A training step has each product three times: forward, and the gradients of both operands (A. G. Baydin et al.,
-# "Automatic differentiation in machine learning: a survey", JMLR 18, 2018); its traffic grows about as much. Times come
-# from another model: only the ratios of activities to that time rest on this.
-_PASSES = 3.0
 
 
 def of_images(networks: pd.DataFrame, catalog: Catalog, devices: Mapping[str, Device]) -> pd.DataFrame:
@@ -31,7 +27,7 @@ def of_images(networks: pd.DataFrame, catalog: Catalog, devices: Mapping[str, De
     work = workload(described, catalog)
     answered = work.reason == ""
     sums = _sums(work.operators, rates(described, devices), len(described))
-    passes = np.where(described["phase"] == table.TRAINING, _PASSES, 1.0)[answered]
+    passes = np.where(described["phase"] == table.TRAINING, TRAINING_PASSES, 1.0)[answered]
     found.loc[described.index[answered], list(COLUMNS)] = sums[answered] * passes[:, None]
     return found
 

@@ -13,7 +13,8 @@ from hpcbench.predict.networks.catalog.catalog import ZOOS, shipped_catalog
 from hpcbench.predict.tables import networks as network_table
 
 _SIZE = {SHIPPED: "image_size", ZOO: "img_size"}  # option of a model
-_OF_TORCHVISION = ("alexnet", "vgg16", "resnet50", "inception_v3")  # shipped models with the structure of torchvision
+# Shipped models with the structure of torchvision. Those with linear layers on all pixels have it at their own size.
+_OF_ANY_SIZE, _OF_ONE_SIZE = ("resnet50", "inception_v3"), ("alexnet", "vgg16")
 _TASKS = (network_table.INFERENCE, network_table.TRAINING)
 
 
@@ -45,6 +46,8 @@ def image_case(parameters: Parameters) -> ImageCase:
     size = _input_size(given) if given else size
     if options or not isinstance(size, int | float):
         return ImageCase()
+    if parameters.model in _OF_ONE_SIZE and size != default:
+        return ImageCase()
     return ImageCase(parameters.model, float(size))
 
 
@@ -58,7 +61,7 @@ def _is_plain(parameters: Parameters) -> bool:
 
 def _is_of_catalog(source: Source, model: str) -> bool:
     if source.kind == SHIPPED:
-        return model in _OF_TORCHVISION
+        return model in (*_OF_ANY_SIZE, *_OF_ONE_SIZE)
     return source.kind == ZOO and source.package in ZOOS and shipped_catalog().find(model) is not None
 
 

@@ -73,6 +73,7 @@ class Predictions:
     currency: str = ""
     errors: Mapping[str, RatioErrors] = field(default_factory=dict)  # of ratios of devices, by quantity
     states: StateErrors = field(default_factory=StateErrors)  # of ratios of energies between states of one device
+    data_hash: str = ""  # SHA-256 of the data of the fit; empty without measurements
 
     @property
     def refused(self) -> pd.DataFrame:

@@ -43,6 +43,11 @@ def sensitivity(device_s: Floats, floor_s: Floats, events_s: Floats) -> Floats:
     return np.asarray(((device_s + events_s) / whole) ** (_SHARPNESS - 1) * device_s / whole)
 
 
+def floor_sensitivity(device_s: Floats, floor_s: Floats, events_s: Floats) -> Floats:
+    """Return the derivative of the logarithm of a call's time by that of its floor: 0 to 1."""
+    return np.asarray((floor_s / measured(device_s, floor_s, events_s)) ** _SHARPNESS)
+
+
 def shows_kernel(time_s: Floats, floor_s: Floats) -> np.ndarray:
     """Return whether measured times are far enough above their floors to show the time of the kernel."""
     return np.asarray(time_s > _ABOVE * floor_s)

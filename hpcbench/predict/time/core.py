@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -12,13 +12,15 @@ from hpcbench.predict.tables.prediction import Floats
 from hpcbench.predict.time import call_cost
 from hpcbench.predict.time.efficiency import Efficiency, Size, fit_efficiency
 from hpcbench.predict.time.families import borrowed
+from hpcbench.predict.time.few_rows import SIZES, FewRows, Subjects, fit_few_rows
 from hpcbench.predict.time.floors import Floors, fit_floors
 from hpcbench.predict.time.prepared import Prepared
-from hpcbench.predict.time.priors import BORROWED, prior_values
+from hpcbench.predict.time.priors import BORROWED, KNOWN_FLOOR_SPREAD, prior_values
 
 _ROWS_OF_HALF_WEIGHT = 3.0  # of a family's offset in the level of a device
 _FLEET_WEIGHT = 0.5  # of the fleet in the level of a device, in families
 _FEWEST = 30  # rows of a family for a model of its own
+_FEW = 100  # rows of a device up to which they only correct the fleet
 
 
 @dataclass(frozen=True)
@@ -28,14 +30,15 @@ class Core:
     floors: Floors
     efficiencies: Mapping[str, Efficiency]
     levels: Mapping[str, float]  # of devices: what their offsets in all families have in common
+    few: Mapping[str, FewRows] = field(default_factory=dict)  # by device with few rows: how it differs from the fleet
 
     def log_times(self, asked: Prepared) -> tuple[Floats, Floats]:
         """Return the logarithms of times in seconds, and the expected size of their errors."""
-        floor_s = asked.prior_s * np.exp(self.floors.log_factor(asked.names, asked.keys))
+        log_floor, floor_spread = self._log_floor(asked)
+        floor_s = asked.prior_s * np.exp(log_floor)
         log_efficiency, within = self.efficiency(asked)
         device_s = asked.bound_s * np.exp(log_efficiency)
         slope = call_cost.sensitivity(device_s, floor_s, asked.events_s)
-        floor_spread = self.floors.spread(asked.names, asked.keys)
         spread = np.hypot((1 - slope) * floor_spread, slope * within)
         return np.log(call_cost.measured(device_s, floor_s, asked.events_s)), np.maximum(spread, 0.02)
 
@@ -43,6 +46,7 @@ class Core:
         """Return the logarithms of kernel time over bound, and their spread within and between devices."""
         log_efficiency = prior_values(asked.rows, "log_efficiency")
         spread = prior_values(asked.rows, "spread")
+        correction, unknown = _corrections(self.few, asked, FewRows.kernel)
         for family, model in self.efficiencies.items():
             of = (asked.family == family).to_numpy()
             if of.any():
@@ -50,23 +54,71 @@ class Core:
                 level = np.asarray(asked.names[of].map(self.levels).fillna(0.0), dtype="float64")
                 level = level * model.unknown_fraction(subjects)
                 log_efficiency[of] = model.predict(asked.features[of], subjects) + level
-                spread[of] = np.hypot(model.spread, model.effects.deviations[0] * model.unknown_fraction(subjects))
-        return log_efficiency, np.where(borrowed(asked.rows), BORROWED, 1.0) * spread
+                between = model.effects.deviations[0] * model.unknown_fraction(subjects) * unknown[of]
+                spread[of] = np.hypot(model.spread, between)
+        return log_efficiency + correction, np.where(borrowed(asked.rows), BORROWED, 1.0) * spread
+
+    def _log_floor(self, asked: Prepared) -> tuple[Floats, Floats]:
+        """Return the logarithms of floors over their priors, and their expected errors."""
+        correction, unknown = _corrections(self.few, asked, FewRows.floor)
+        spread = np.maximum(self.floors.spread(asked.names, asked.keys) * unknown, KNOWN_FLOOR_SPREAD)
+        return self.floors.log_factor(asked.names, asked.keys) + correction, spread
 
     def to_json(self) -> dict[str, Any]:
         """Return the model as JSON types."""
         efficiencies = {family: model.to_json() for family, model in self.efficiencies.items()}
-        return {"floors": self.floors.to_json(), "efficiencies": efficiencies, "levels": dict(self.levels)}
+        few = {name: each.to_json() for name, each in self.few.items()}
+        return {
+            "floors": self.floors.to_json(),
+            "efficiencies": efficiencies,
+            "levels": dict(self.levels),
+            "few": few,
+        }
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Core:
         """Return the model that `to_json` described."""
         efficiencies = {family: Efficiency.from_json(each) for family, each in data["efficiencies"].items()}
-        return cls(Floors.from_json(data["floors"]), efficiencies, data["levels"])
+        few = {name: FewRows.from_json(each) for name, each in data["few"].items()}
+        return cls(Floors.from_json(data["floors"]), efficiencies, data["levels"], few)
 
 
 def fit_core(rows: Prepared, size: Size) -> Core:
-    """Return the model of prepared rows with times; without rows, that of the priors."""
+    """Return the model of prepared rows with times; without rows, that of the priors.
+
+    Devices with few rows do not enter the fleet: their rows correct it for them.
+    """
+    is_few = (rows.names.map(rows.names.value_counts()) <= _FEW).to_numpy(dtype=bool)
+    fleet = _fit_fleet(rows.select(~is_few), size)
+    few = {}
+    for name in sorted(rows.names[is_few].unique()):
+        own = rows.select((rows.names == name).to_numpy())
+        free_s = own.bound_s * np.exp(fleet.efficiency(own)[0])
+        floor_s = own.prior_s * np.exp(fleet.floors.log_factor(own.names, own.keys))
+        time_s = own.rows["time_s"].to_numpy(dtype="float64")
+        few[str(name)] = fit_few_rows(_subjects(own), time_s, free_s, floor_s, own.events_s)
+    return replace(fleet, few=few)
+
+
+def _subjects(rows: Prepared) -> Subjects:
+    family = (rows.family + "|" + rows.rows["dtype"]).to_numpy(dtype="object")
+    sizes = np.nan_to_num(rows.features[list(SIZES)].to_numpy(dtype="float64"))
+    return Subjects(family, rows.keys.to_numpy(dtype="object"), sizes)
+
+
+def _corrections(
+    few: Mapping[str, FewRows], asked: Prepared, of_device: Callable[[FewRows, Subjects], tuple[Floats, Floats]]
+) -> tuple[Floats, Floats]:
+    """Return what devices with few rows add to a logarithm, and its remaining deviation: 0 and 1 for others."""
+    added, unknown = np.zeros(len(asked.rows)), np.ones(len(asked.rows))
+    for name, each in few.items():
+        of = (asked.names == name).to_numpy()
+        if of.any():
+            added[of], unknown[of] = of_device(each, _subjects(asked.select(of)))
+    return added, unknown
+
+
+def _fit_fleet(rows: Prepared, size: Size) -> Core:
     if rows.rows.empty:
         return Core(Floors({}, {}, {}), {}, {})
     time_s = rows.rows["time_s"].to_numpy(dtype="float64")

@@ -23,6 +23,7 @@ def predictions_json(predictions: Predictions, wanted: Wanted) -> str:
     document = {
         "experiment": predictions.experiment,
         "model": predictions.model or None,
+        "data_hash": predictions.data_hash or None,
         "interval_level": LEVEL,
         "item": predictions.item,
         "currency": predictions.currency or None,

@@ -138,3 +138,13 @@ def test_models_that_were_fitted_on_a_device_say_so(predict: Callable[..., Any],
     assert "based on: a100-pcie-40: measured device: 30 of 60 measurements of 2 devices" in text
     assert "based on: h100-sxm: device not measured: 60 measurements of 2 devices" in text
     assert "Models of fleet.json, fitted on 60 rows of 2 devices (data " in text
+    found = json.loads(predict("--device", GPUS, "--json").stdout)
+    assert found["data_hash"] == json.loads(invoke("predictor", "show", "--json").stdout)["data_hash"]
+    rows = {row["device"]: row for row in found["predictions"]}
+    counts = ("basis_rows", "basis_devices", "device_rows", "power_devices")
+    assert [rows["a100-pcie-40"][name] for name in counts] == [60, 2, 30, 0]
+    assert [rows["h100-sxm"][name] for name in counts] == [60, 2, 0, 0]
+
+
+def test_without_measurements_the_data_hash_is_null(predict: Callable[..., Any]) -> None:
+    assert json.loads(predict("--device", GPUS, "--json").stdout)["data_hash"] is None

@@ -168,3 +168,30 @@ def test_runs_of_sweeps_are_data(command_line: CommandLine, train: str) -> None:
     error = command_line("predictor", "fit", "second", expect=2).stderr
     assert "error: 'second' not found" in error
     assert "name a folder, a table or a sweep" in error
+
+
+def test_a_fit_reports_what_is_doubtful_in_the_data(invoke: CommandLine) -> None:
+    rows = operators(("GPU A", "GPU B"), 1)
+    again = rows.head(2).assign(latency_ms=lambda table: 3 * table["latency_ms"])
+    noisy = rows.head(4).assign(interference="interference")
+    seconds = rows.tail(5).assign(latency_ms=lambda table: table["latency_ms"] / 1e3)
+    folder = write(
+        invoke.workspace / "data", operators_time=pd.concat([rows, again, noisy, seconds], ignore_index=True)
+    )
+    warnings = " ".join(invoke("predictor", "fit", folder).stderr.split())
+    assert "operators_time.csv: 4 rows with interference left out" in warnings
+    assert "GPU A: 4 rows contradict rows of the same work: times differ by more than a factor of 2" in warnings
+    assert "times faster than the peak rate of the device, for example row 6" in warnings
+    shown = " ".join(invoke("predictor", "show").stdout.split())
+    assert "flaw: operators_time.csv: 4 rows with interference left out" in shown
+    assert "check the unit of the times" in shown
+
+
+def test_a_fit_on_one_device_answers_for_others_with_wider_intervals(invoke: CommandLine) -> None:
+    invoke("predictor", "fit", write(invoke.workspace / "data", operators_time=operators(("GPU A",), 1)))
+    (error,) = [
+        each
+        for each in json.loads(invoke("predictor", "show", "--json").stdout)["typical_errors"]
+        if each["quantity"] == "time_s"
+    ]
+    assert error["unseen"][1] > error["seen"][1]

@@ -90,6 +90,16 @@ def test_a_case_that_cannot_be_predicted_does_not_stop_the_sweep(
     assert "warning: no case is predicted: it is odd" in sweep("--predict", "--dry-run", batches=(14,)).stderr
 
 
+def test_a_case_that_is_too_large_for_its_device_has_a_warning(sweep: Callable[..., Any], invoke: CommandLine) -> None:
+    assert "run out of memory" not in sweep("--predict", "--dry-run").stderr
+    folder = invoke.workspace / "configs" / "devices"
+    folder.mkdir(parents=True)
+    (folder / "mine.yaml").write_text("devices:\n  epyc-7763: {memory_gb: 1.5}\n")
+    warning = " ".join(sweep("--predict", "--dry-run", batches=(4, 20)).stderr.split())
+    assert "1 case may run out of memory, the first: batch_size=20 (predicted 1.56 GiB" in warning
+    assert "device 1.4 GiB)" in warning
+
+
 def test_named_devices_are_predicted(sweep: Callable[..., Any], invoke: CommandLine) -> None:
     sweep("--predict", "--predict-device", "h100-sxm, xeon-6248,l4", "--render-only", "--name", "one", expect=2)
     sweep("--predict", "--predict-device", "h100-sxm, epyc-7742,l4", "--render-only", "--name", "one")

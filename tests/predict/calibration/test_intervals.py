@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from hpcbench.predict.calibration.intervals import ALL, Calibration, calibrated
+from hpcbench.predict.calibration.intervals import ALL, Calibration, Expected, calibrated
 
 
 def _drawn(seed: int, clusters: int, rows: int, effect: float, rest: float) -> pd.DataFrame:
@@ -49,6 +49,13 @@ def test_few_clusters_have_wide_intervals() -> None:
     """Two effects of 0.1 and -0.1: scale 0.1 x sqrt(1.5), times the t of 0.95 with 2 degrees of freedom, 2.92."""
     frame = pd.DataFrame({"error": [0.1, -0.1], "spread": 1.0, "group": "gemm", "cluster": ["a", "b"]})
     assert calibrated(frame).cluster == pytest.approx(0.1 * 1.5**0.5 * 2.91999, rel=1e-4)
+
+
+def test_expected_effects_count_as_clusters() -> None:
+    """Two effects of 0.1, and 0.2 as from four clusters: variance 0.03; t of 0.95 with 6 degrees of freedom."""
+    frame = pd.DataFrame({"error": [0.1, -0.1], "spread": 1.0, "group": "gemm", "cluster": ["a", "b"]})
+    found = calibrated(frame, expected=Expected(0.2, 4.0)).cluster
+    assert found == pytest.approx((0.03 * (1 + 1 / 6)) ** 0.5 * 1.94318, rel=1e-4)
 
 
 def test_a_small_group_has_the_quantile_of_all_rows() -> None:

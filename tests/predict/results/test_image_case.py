@@ -18,6 +18,8 @@ def case(model: str, **more: Any) -> ImageCase:
 def test_shipped_models_have_the_size_of_their_options() -> None:
     assert case("resnet50") == ImageCase("resnet50", 224.0)
     assert case("resnet50", model_options={"image_size": 96}) == ImageCase("resnet50", 96.0)
+    assert case("vgg16") == ImageCase("vgg16", 224.0)
+    assert case("vgg16", model_options={"image_size": 96}).network == "", "its linear layers have other sizes"
     assert case("inception_v3", task="inference") == ImageCase("inception_v3", 299.0)
 
 

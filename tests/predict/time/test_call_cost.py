@@ -23,3 +23,11 @@ def test_sensitivity_is_the_derivative() -> None:
     step = 1e-6
     change = np.log(call_cost.measured(device * (1 + step), FLOOR, EVENTS) / call_cost.measured(device, FLOOR, EVENTS))
     assert call_cost.sensitivity(device, FLOOR, EVENTS) == pytest.approx(change / step, rel=1e-3, abs=1e-6)
+
+
+def test_sensitivity_to_the_floor_is_the_derivative() -> None:
+    device = np.array([1e-6, 20e-6, 1e-2])
+    step = 1e-6
+    change = np.log(call_cost.measured(device, FLOOR * (1 + step), EVENTS) / call_cost.measured(device, FLOOR, EVENTS))
+    found = call_cost.floor_sensitivity(device, FLOOR, EVENTS)
+    assert found == pytest.approx(change / step, rel=1e-3, abs=1e-6)

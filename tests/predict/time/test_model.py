@@ -96,3 +96,17 @@ def test_json_keeps_the_model(model: OperatorTime) -> None:
     asked = products(DEVICES, 20, seed=2)
     again = OperatorTime.from_json(json.loads(json.dumps(model.to_json())))
     pd.testing.assert_frame_equal(again.predict(asked, DEVICES), model.predict(asked, DEVICES))
+
+
+def test_a_few_rows_correct_the_fleet_for_their_device(model: OperatorTime) -> None:
+    devices = {**DEVICES, "new": device("new", 1.4)}
+    new = products({"new": devices["new"]}, 120, slowness=2.1)
+    rows = pd.concat([products(DEVICES, 300), new.head(20)], ignore_index=True)
+    asked = new.tail(100).reset_index(drop=True)
+    asked = asked[asked["time_s"] > 10 * FLOOR_S].reset_index(drop=True)
+    found = fit(rows, devices, calibrate=False).estimate(asked, devices)
+    without = model.estimate(asked, devices)
+    log_time = np.log(asked["time_s"].to_numpy())
+    assert np.median(found.log_value - log_time) == pytest.approx(0.0, abs=0.1)
+    assert np.median(without.log_value - log_time) < -0.25
+    assert np.median(found.spread) < 0.7 * np.median(without.spread)

@@ -28,6 +28,7 @@ from hpcbench.predict.results.listed_cases import ListedCases, listed_cases
 from hpcbench.predict.results.predictions import Question, predict
 from hpcbench.predict.results.table import ENERGY, MEMORY, POWER, TIME, limits_of
 from hpcbench.report.load.devices import known_devices
+from hpcbench.report.text.numbers import memory
 from hpcbench.store.predictions import SCHEMA, CasePrediction, Estimate, PredictedDevice, SweepPredictions
 from hpcbench.store.workspace import Workspace
 from hpcbench.util.console import err, print_warning
@@ -64,6 +65,7 @@ def predict_sweep(plan: Plan, workspace: Workspace, options: PredictOptions) -> 
         cases,
     )
     _print_count(found)
+    _warn_of_memory(cases, devices.devices)
     return found
 
 
@@ -142,3 +144,18 @@ def _print_count(found: SweepPredictions) -> None:
     names = ", ".join(dict.fromkeys(each.device for each in found.predicted if each.device))
     err.print(f"predicted {count:,} of {plural(len(found.cases), 'case')} on {names}", soft_wrap=True, markup=False)
     err.print(found.model, soft_wrap=True, markup=False)
+
+
+def _warn_of_memory(cases: Sequence[CasePrediction], devices: Mapping[str, Device]) -> None:
+    """Print a warning if the predicted memory of a case exceeds that of its device."""
+    too_large = [
+        each
+        for each in cases
+        if each.memory_bytes and each.device and each.memory_bytes.value > devices[each.device].memory_bytes
+    ]
+    if too_large:
+        first = too_large[0]
+        name = first.label or first.case
+        size = memory(devices[str(first.device)].memory_bytes)
+        what = f"{plural(len(too_large), 'case')} may run out of memory, the first: {name}"
+        print_warning(f"{what} (predicted {memory(first.memory_bytes and first.memory_bytes.value)}, device {size})")

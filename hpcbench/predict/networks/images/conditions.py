@@ -15,7 +15,6 @@ from hpcbench.predict.tables.prediction import Floats
 
 _CHANNELS_LAST = ("nhwc", "channels_last")
 _RELEASES = (2.00, 2.03)  # of PyTorch, between those of public data sets
-_TRAINING_SCALE = 3.0  # training differs most: a larger scale is a smaller penalty of its effects
 _LARGE_BATCH = 1024.0
 _RIDGE_POINT = 100.0  # FLOPs per byte, about that of a GPU with matrix units
 CONDITIONS = (
@@ -35,7 +34,7 @@ def conditions(networks: pd.DataFrame, devices: Mapping[str, Device]) -> Floats:
     has_matrix, is_half = rate["has_matrix"].to_numpy(dtype=bool), rate["is_half"].to_numpy(dtype=bool)
     columns = {
         "channels_last": networks["layout"].isin(_CHANNELS_LAST),
-        "training": _TRAINING_SCALE * (networks["phase"] == TRAINING),
+        "training": networks["phase"] == TRAINING,
         "compiled": networks["execution"] == COMPILED,
         "torch_2.0": at_least(version, _RELEASES[0]),
         "torch_2.3": at_least(version, _RELEASES[1]),

@@ -18,8 +18,11 @@ from hpcbench.predict.networks.images.prepared import Prepared, features
 from hpcbench.predict.networks.images.rooflines import COMPONENTS, HALF, IS_HOST
 from hpcbench.predict.tables.prediction import Floats
 
-# Factors without data: operators reach three quarters of the roofline, and a launch takes some microseconds.
-_PRIOR = np.where(IS_HOST, 2.0, 0.3)
+# Factors without data, as logarithms, by the first word of a component: rounded medians over the devices of the public
+# sets that docs/reference/predictor-data.md documents.
+_PRIORS = {"arithmetic": 0.0, "traffic": 0.5, "weights": 0.5, "large": 0.5, "launches": 3.0, "step": 2.5}
+_OTHER = 0.3
+_PRIOR = np.array([_PRIORS.get(name.split(" ")[0], _OTHER) for name in COMPONENTS])
 FORMS: Mapping[str, Form] = {
     GPU: Form(IS_HOST, 1.5, _PRIOR, ridge=1e-3, drift=1e-3),
     CPU: Form(IS_HOST, 1.0, _PRIOR, ridge=1e-2, drift=1e-3),

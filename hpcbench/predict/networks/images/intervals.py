@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from hpcbench.predict.calibration.intervals import ALL, Calibration, calibrated
+from hpcbench.predict.calibration.intervals import ALL, Calibration, Expected, calibrated, new_draw
 from hpcbench.predict.networks.images.core import Core, fit_core
 from hpcbench.predict.networks.images.correction import Correction, fit_correction
 from hpcbench.predict.networks.images.prepared import Prepared
@@ -21,8 +21,9 @@ _MOST_ROWS = 2500  # of a calibration fold
 _ITERATIONS = 60  # from the factors of all rows
 _SPREAD_ROUNDS = 40  # trees
 _LEAST_SPREAD = 0.03  # of the logarithm
-_PRIOR = Calibration(0, 0.8, {ALL: 1.0})  # without measurements: a factor of 2.2, and more if a fit expects it
-_SINGLE_DEVICE = 0.3  # half the interval of the effect of a device, if only one was measured
+# Without measurements: rounded values of the errors of the priors on the public sets, and a typical spread.
+_PRIOR, _PRIOR_SPREAD = Calibration(0, 0.6, {ALL: 1.65}), 0.25
+_DEVICES = Expected(0.2, 4.0)  # effects of devices, as a logarithm
 
 
 @dataclass(frozen=True)
@@ -58,14 +59,14 @@ class Intervals:
 
 def prior_intervals() -> Intervals:
     """Return the intervals of a kind of device without measurements."""
-    return Intervals(_PRIOR, _PRIOR, Correction(), float(np.log(0.3)))
+    return Intervals(_PRIOR, _PRIOR, Correction(), float(np.log(_PRIOR_SPREAD)))
 
 
 def fit_intervals(rows: Prepared, core: Core) -> Intervals:
     """Return intervals from predictions that leave out families of networks, or devices.
 
-    The spread is fitted on the errors for families. A device with most of the rows cannot be left out; with one device,
-    its effect has a prior.
+    The spread is fitted on the errors for families. A device with most of the rows cannot be left out; without devices
+    that can, their effects are as expected.
     """
     errors, features = _errors(rows, core, list(_by_family(rows.rows)))
     magnitude = np.log(errors["error"].abs().to_numpy() + _LEAST_SPREAD)
@@ -74,9 +75,10 @@ def fit_intervals(rows: Prepared, core: Core) -> Intervals:
     seen = calibrated(errors.assign(spread=_left_out_spread(errors, features, magnitude, level)), shared=False)
     left_out = list(_by_device(rows.rows))
     if not left_out:
-        return Intervals(seen, Calibration(1, _SINGLE_DEVICE, seen.quantiles), spread, level)
+        return Intervals(seen, Calibration(1, new_draw(np.zeros(0), _DEVICES), seen.quantiles), spread, level)
     of_devices, features = _errors(rows, core, left_out)
-    unseen = calibrated(of_devices.assign(cluster=of_devices["device"], spread=_scale(level, spread, features)))
+    found = of_devices.assign(cluster=of_devices["device"], spread=_scale(level, spread, features))
+    unseen = calibrated(found, expected=_DEVICES)
     return Intervals(seen, unseen, spread, level)
 
 

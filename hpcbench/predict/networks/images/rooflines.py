@@ -3,6 +3,10 @@
 The components are the arithmetic of each kind with products, the traffic of activations of each kind, the traffic of
 weights, that of the scores of attention, operators on weights alone, launches, and a constant per step.
 S. Williams et al., "Roofline", CACM 52 (2009).
+
+The host of a newer device launches faster: the speed of one core grows by 3.5 % a year (J. Hennessy and D. Patterson,
+"A new golden age for computer architecture", CACM 62 (2019)). Without this, a step of many launches takes equally long
+on all devices, and their order is that of small errors.
 """
 
 from __future__ import annotations
@@ -13,10 +17,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from hpcbench.predict.devices.device import CPU, FLOAT16, FLOAT32, TF32, Device
+from hpcbench.predict.devices.device import CPU, FLOAT16, FLOAT32, GPU, TF32, Device
 from hpcbench.predict.devices.threads import thread_fractions
 from hpcbench.predict.networks.images.versions import FUSED_ATTENTION, versions
 from hpcbench.predict.networks.images.workload import KINDS, OTHERS, PRODUCTS, WITH_WEIGHTS, Workload
+from hpcbench.predict.tables.networks import TRAINING
 from hpcbench.predict.tables.prediction import Floats
 
 Mask = NDArray[np.bool_]
@@ -29,9 +34,14 @@ _LAUNCHES = {
     "other": OTHERS,
 }
 _LARGE = ("conv1x1", "conv", "linear")  # kinds whose weights can exceed the last cache
-_TILE, _DEPTH_TILE = 64, 32  # rows, columns and depth of a product that kernels compute at once
+# Rows, columns and depth of a product that kernels compute at once: a block of threads of a GPU, registers of a core.
+_TILES = {True: (64, 64, 32), False: (8, 16, 1)}  # by whether the device is a GPU
 _NARROW = 16  # channels of a group
+# A training step has each product three times: forward, and the gradients of both operands (A. G. Baydin et al.,
+# "Automatic differentiation in machine learning: a survey", JMLR 18, 2018). Traffic and launches grow about as much.
+TRAINING_PASSES = 3.0
 _LAUNCH_S, _STEP_S = 1e-6, 1e-4
+_FASTER_PER_YEAR, _YEAR = 1.035, 2020  # _LAUNCH_S is that of a device of _YEAR
 COMPONENTS = (
     *(f"arithmetic {kind}" for kind in PRODUCTS),
     *(f"traffic {kind}" for kind in KINDS),
@@ -52,7 +62,8 @@ def rooflines(work: Workload, networks: pd.DataFrame, devices: Mapping[str, Devi
         for name, seconds, mask in _parts(work.operators, rates(networks, devices))
     }
     found["step"] = np.full(len(networks), _STEP_S)
-    return np.column_stack([found[name] for name in COMPONENTS])
+    passes = np.where(networks["phase"] == TRAINING, TRAINING_PASSES, 1.0)
+    return np.asarray(np.column_stack([found[name] for name in COMPONENTS]) * passes[:, None], dtype=np.float64)
 
 
 def _parts(operators: pd.DataFrame, rate: pd.DataFrame) -> Iterator[tuple[str, Floats, Mask]]:
@@ -62,7 +73,8 @@ def _parts(operators: pd.DataFrame, rate: pd.DataFrame) -> Iterator[tuple[str, F
     of = {name: rate[name].to_numpy()[place] for name in rate}
     per_image = get["per_image"] == 1
     dense = np.isin(kind, _DENSE)
-    arithmetic = 2 * get["macs"] / np.where(dense, of["matrix"], of["vector"]) / np.where(dense, _fill(get), 1.0)
+    filled = np.where(dense, of["matrix"] * _fill(get, of["is_gpu"]), of["vector"])
+    arithmetic = 2 * get["macs"] / filled
     traffic, weights = (get[name] * of["bytes"] / of["bandwidth"] for name in ("elements", "weights"))
     size = get["weights"] * of["bytes"]
     yield from ((f"arithmetic {name}", arithmetic, (kind == name) & per_image) for name in PRODUCTS)
@@ -74,7 +86,7 @@ def _parts(operators: pd.DataFrame, rate: pd.DataFrame) -> Iterator[tuple[str, F
     scores = get["groups"] * get["rows"] * get["columns"] * of["bytes"] / of["bandwidth"]
     yield "scores", scores, (kind == "attention") & (of["version"] < FUSED_ATTENTION)
     yield "per step", arithmetic + traffic, ~per_image
-    launch = np.full(len(place), _LAUNCH_S)
+    launch = _LAUNCH_S * of["launch"]
     yield from ((f"launches {name}", launch, np.isin(kind, kinds)) for name, kinds in _LAUNCHES.items())
 
 
@@ -82,8 +94,9 @@ def rates(networks: pd.DataFrame, devices: Mapping[str, Device]) -> pd.DataFrame
     """Return what the device of each row reaches by its description, at the precision of the row.
 
     The columns are rates of products in matrix units and in vector units, bandwidth and last cache in SI units, the
-    bytes of an element, the version of the library, and whether matrix units have the precision (`has_matrix`). A
-    device without units for float16 computes in float32: libraries convert, so that half precision moves as many bytes.
+    bytes of an element, the version of the library, whether matrix units have the precision (`has_matrix`), and the
+    time of a launch relative to _YEAR. A device without units for float16 computes in float32: libraries convert, so
+    that half precision moves as many bytes.
     CPUs have the rates of the row's number of threads.
     """
     found = [devices[name] for name in networks["device"]]
@@ -105,14 +118,16 @@ def rates(networks: pd.DataFrame, devices: Mapping[str, Device]) -> pd.DataFrame
             "version": versions(networks["library"]),
             "has_matrix": [device.has_matrix_units(name) for device, name in pairs],
             "is_half": half,
+            "is_gpu": [device.kind == GPU for device in found],
+            "launch": [_FASTER_PER_YEAR ** (_YEAR - device.year) for device in found],
         }
     )
 
 
-def _fill(get: Mapping[str, Floats]) -> Floats:
+def _fill(get: Mapping[str, Floats], is_gpu: Mask) -> Floats:
     """Return the fraction of the tiles that a product fills."""
     fraction = np.ones(len(get["rows"]))
-    for name, tile in (("rows", _TILE), ("columns", _TILE), ("depth", _DEPTH_TILE)):
-        length = np.maximum(get[name], 1.0)
+    for name, gpu, cpu in zip(("rows", "columns", "depth"), _TILES[True], _TILES[False], strict=True):
+        length, tile = np.maximum(get[name], 1.0), np.where(is_gpu, gpu, cpu)
         fraction *= length / (np.ceil(length / tile) * tile)
     return fraction

@@ -10,6 +10,8 @@ import pandas as pd
 
 from hpcbench.analysis.cases.latency import AVERAGED_OVER
 from hpcbench.analysis.cases.quantities import items_of
+from hpcbench.analysis.predicted.causes import differences
+from hpcbench.analysis.predicted.columns import ABOVE, BELOW, DEVICE, REASON, TIME
 from hpcbench.analysis.stats.intervals import Interval, minimum_samples
 from hpcbench.analysis.stats.quantiles import PERCENTILES, short_name
 from hpcbench.analysis.stats.ratio_text import in_brackets
@@ -23,6 +25,7 @@ from hpcbench.report.terminal.case.facts import Fact, Facts
 from hpcbench.report.terminal.case.validation import validation_line
 from hpcbench.report.terminal.case.view import CaseView, Row
 from hpcbench.report.text.numbers import duration, figure, memory, rate_format
+from hpcbench.report.text.predicted.ranking_columns import RATIO, ratio_cell
 from hpcbench.util.text import plural
 
 _BEFORE = {
@@ -45,6 +48,7 @@ def result(view: CaseView) -> Facts:
     facts: list[Fact] = [
         ("median", f"{duration(row['time_median_s'])}{_interval(row, 'time_ci_low_s', 'time_ci_high_s', duration)}"),
         ("", _of(row)),
+        ("predicted", _predicted(row)),
         ("calls/s" if row["task"] == OPERATOR else f"{items_of(row['model'])}/s", _rate(row)),
         ("percentiles", _percentiles(row)),
         *_metrics(view),
@@ -66,6 +70,17 @@ def result(view: CaseView) -> Facts:
         ("warnings", row["warnings"]),
     ]
     return Facts(facts)
+
+
+def _predicted(row: Row) -> str:
+    """Return the predicted step time, or why there is none; empty without predictions."""
+    if row.get(TIME.column) is None:
+        return f"no: {row[REASON]}" if row.get(REASON) else ""
+    low, high = (row[name] for name in TIME.limits)
+    limits = f"90 % PI {duration(low)} - {duration(high)}"
+    found = f"{RATIO} {ratio_cell(row, TIME)}" if row[TIME.ratio] is not None else "not measured"
+    known = "; ".join(differences(row)) if row[TIME.verdict] in (ABOVE, BELOW) else ""
+    return "; ".join(filter(None, (f"{duration(row[TIME.column])} ({limits}) on {row[DEVICE]}", found, known)))
 
 
 def _interval(row: Row, low: str, high: str, written: Callable[[float], str]) -> str:

@@ -14,6 +14,7 @@ from hpcbench.collect.table import MetricColumn, metric_columns, repetition_tabl
 from hpcbench.core.record import Record
 from hpcbench.core.run_spec import PlannedRun
 from hpcbench.core.status import COMPLETED
+from hpcbench.report.load.predicted_cases import predictions_by_sweep, with_predictions_of
 from hpcbench.report.terminal import status_summary
 from hpcbench.status.progress import Progress, RunProgress
 from hpcbench.store.sweep import Sweep
@@ -46,8 +47,9 @@ class CaseView:
 
     @cached_property
     def row(self) -> Row:
-        """Return the row of the case in the table of cases."""
-        return _with_none(case_table(repetition_table(self.records)).to_dict("records")[0])
+        """Return the row of the case in the table of cases, with its prediction if there is one."""
+        table = case_table(repetition_table(self.records))
+        return _with_none(with_predictions_of(table, predictions_by_sweep([self.sweep])).to_dict("records")[0])
 
     @cached_property
     def repetitions(self) -> list[Row]:

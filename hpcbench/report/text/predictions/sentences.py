@@ -20,6 +20,7 @@ MAY_NOT_FIT = "may not fit: the upper limit of the memory exceeds that of the de
 _MOST_KINDS = 4
 _SMALLEST = 0.01  # share of the time that is shown
 _COVERED = 0.9  # of the time in kinds of operators with measurements; with less, the rest is shown
+_MOST = 0.5  # of the time in such kinds; with less, their distance says little
 _FAR = 1.0  # standard deviations from the measured operators
 _BEST = {TIME: "is fastest", ENERGY: "needs least energy"}
 _AS_GOOD = {TIME: "may be as fast", ENERGY: "may need as little energy"}
@@ -147,7 +148,7 @@ def basis(row: pd.Series[Any]) -> str:
         found.append(
             f"{_percent(1.0 - row['covered_fraction'])} of the time in kinds of operators without measurements"
         )
-    if row["distance"] >= _FAR:
+    if row["distance"] >= _FAR and row["covered_fraction"] >= _MOST:
         found.append(f"far from the training data ({row['distance']:.1f} standard deviations)")
     return "; ".join(found)
 

@@ -71,3 +71,14 @@ def test_shipped_networks_have_the_published_macs(name: str, gmacs: float, mpara
     assert entry
     assert catalog.gmacs(entry) == pytest.approx(gmacs, rel=0.03)
     assert entry.parameters / 1e6 == pytest.approx(mparams, rel=0.01)
+
+
+def test_a_step_of_an_lstm_is_one_product_without_pointwise_operators() -> None:
+    """Sequencer2D-S (Y. Tatsunami and M. Taki, 2022) has 4 blocks with sequences of 32 images' rows, 14 with 16."""
+    catalog = shipped_catalog()
+    entry = catalog.find("timm/sequencer2d_s")
+    assert entry
+    rows = catalog.operators.iloc[entry.places].assign(calls=entry.calls)
+    steps = rows[(rows["kind"] == "linear") & (rows["calls"] > 100)]
+    assert sorted(steps["calls"]) == [2 * 2 * 4 * 32, 2 * 2 * 14 * 16]  # two directions, in two dimensions
+    assert rows.loc[rows["kind"] == "pointwise", "calls"].sum() < 100

@@ -97,4 +97,12 @@ def test_without_measurements_the_roofline_predicts_with_wide_intervals(rows: pd
     model = fit(rows.head(0), catalog, DEVICES)
     found = model.predict(rows, DEVICES)
     assert (found["upper"] / found["lower"] > 4).all()
-    assert rows["time_s"].between(found["lower"], found["upper"]).mean() > 0.5
+    training = model.predict(rows.assign(phase="training"), DEVICES)
+    assert (training["predicted"] > 2 * found["predicted"]).all(), "two more passes"
+
+
+def test_conditions_that_were_measured_are_known(model: ImageNetworks, rows: pd.DataFrame) -> None:
+    assert model.knows(rows, DEVICES).all()
+    changed = [{"phase": "training"}, {"execution": "compiled"}, {"network": "absent"}, {"device": "nowhere"}]
+    for change in changed:
+        assert not model.knows(rows.assign(**change), DEVICES).any()

@@ -76,3 +76,20 @@ def test_cpus_have_the_rates_of_the_threads() -> None:
     whole, half = (_seconds(cores, dtype="float32", threads=threads) for threads in (16, 8))
     assert half["arithmetic conv"] == pytest.approx(2 * whole["arithmetic conv"])
     assert half["traffic conv"] == pytest.approx(whole["traffic conv"])  # half the cores reach the bandwidth
+
+
+def test_newer_hosts_launch_faster() -> None:
+    found = [_seconds(_device(year=year), batch_size=1)["launches linear"] for year in (2020, 2022)]
+    assert found[1] == pytest.approx(found[0] / 1.035**2)
+
+
+def test_a_core_computes_smaller_tiles_than_a_gpu() -> None:
+    cores = _device(kind=CPU, units=16, matrix_flops_per_s=MappingProxyType({}))
+    found = _seconds(cores, dtype="float32", batch_size=1)["arithmetic linear"]
+    fill = (1 / 8) * (10 / 16)  # 1 of 8 rows and 10 of 16 columns
+    assert found == pytest.approx(2 * 10 * 8 / VECTOR / fill)
+
+
+def test_training_has_three_passes() -> None:
+    forward, training = (_seconds(_device(), dtype="amp", phase=phase) for phase in ("inference", "training"))
+    assert training.to_list() == pytest.approx((3 * forward).to_list())

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from hpcbench.report.terminal.case.result import _communication, _data, _learning, _rate
+import pytest
+
+from hpcbench.analysis.predicted.columns import DEVICE, REASON, TIME
+from hpcbench.report.terminal.case.result import _communication, _data, _learning, _predicted, _rate
 
 ROW: dict[str, Any] = {
     "communication_algorithm": "ring all-reduce of the gradients",
@@ -54,3 +57,23 @@ def test_checked_data_have_their_counts_and_the_bias_of_classes() -> None:
     assert _data({**row, "class_bias_p_value": None}) == text
     assert _data({**row, "reshuffled": None}).startswith(text.replace("reshuffled in each epoch", "order not compared"))
     assert not _data(dict.fromkeys(row))
+
+
+@pytest.mark.parametrize(
+    ("changes", "text"),
+    [
+        ({}, "100 ms (90 % PI 50 ms - 150 ms) on l4; measured / predicted 2.00x above; all runs had interference"),
+        ({TIME.verdict: "inside"}, "100 ms (90 % PI 50 ms - 150 ms) on l4; measured / predicted 2.00x"),
+        ({TIME.verdict: None, TIME.ratio: None}, "100 ms (90 % PI 50 ms - 150 ms) on l4; not measured"),
+        ({TIME.column: None, REASON: "it is odd"}, "no: it is odd"),
+        ({TIME.column: None}, ""),
+    ],
+)
+def test_a_case_has_its_predicted_time(changes: dict[str, Any], text: str) -> None:
+    low, high = TIME.limits
+    row = {TIME.column: 0.1, low: 0.05, high: 0.15, TIME.ratio: 2.0, TIME.verdict: "above", DEVICE: "l4", REASON: None}
+    assert _predicted({**row, "framework": "pytorch", "interference": "interference", **changes}) == text
+
+
+def test_a_case_of_a_sweep_without_predictions_has_no_such_line() -> None:
+    assert not _predicted({})
