@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-
 from dataclasses import replace
 
 from hpcbench.config.experiment import load_experiment
