@@ -80,8 +80,9 @@ class Kriging:
     def _solved(self) -> tuple[Floats, Floats]:
         """Return the Cholesky factor of the covariance of the points with noise, and the weights of the points."""
         own = self._covariance(self.points, self.points) + np.eye(len(self.rest)) * _NOISE**2
-        factor = np.linalg.cholesky(own)
-        return factor, np.linalg.solve(factor.T, np.linalg.solve(factor, self.rest))
+        factor = np.asarray(np.linalg.cholesky(own), dtype="float64")
+        weights = np.linalg.solve(factor.T, np.linalg.solve(factor, self.rest))
+        return factor, np.asarray(weights, dtype="float64")
 
     @cached_property
     def _centre(self) -> Floats:

@@ -33,7 +33,8 @@ def fault_times(rows: pd.DataFrame) -> Floats:
 
 
 def _size(rows: pd.DataFrame, *names: str) -> Floats:
-    return np.nan_to_num(rows[list(names)].prod(axis=1, skipna=False).to_numpy(dtype="float64"))
+    found: Floats = np.nan_to_num(rows[list(names)].prod(axis=1, skipna=False).to_numpy(dtype="float64"))
+    return found
 
 
 def _if_large(size: Floats) -> Floats:
