@@ -21,7 +21,7 @@ from hpcbench.predict.networks.listed.new_networks import sums_of_new_networks
 from hpcbench.predict.networks.listed.observations import observations
 from hpcbench.predict.networks.listed.operator_time import OperatorTime
 from hpcbench.predict.networks.listed.predicted import log_times
-from hpcbench.predict.networks.listed.ratio import Ratio
+from hpcbench.predict.networks.listed.ratio import PRIOR, Ratio
 from hpcbench.predict.networks.listed.refusals import reasons
 from hpcbench.predict.networks.listed.regular import RegularTime
 from hpcbench.predict.networks.listed.sums import kernel_times, sums
@@ -160,7 +160,9 @@ def fit(
     times = measured_times(operators, used["device"].unique(), regular_time)
     known = frozenset(operators["device"].unique())
     if used.empty:
-        return ListedNetworks(similar, times, Ratio({}), left_out.PRIOR, frozenset(), known, (), 0)
+        shift = Ratio({}) if len(operators) else PRIOR
+        errors = left_out.PRIOR_OF_RATIOS
+        return ListedNetworks(similar, times, shift, left_out.PRIOR, frozenset(), known, (), 0, errors)
     launched = kernels(lists)
     full = observations(used, sums(used, kernel_times(used, launched, devices, times), devices), devices)
     new = full
