@@ -210,5 +210,4 @@ def test_on_cpus_the_framework_adds_its_time_between_operators() -> None:
     model = fit(some_networks(), LISTS, devices, NOTHING, Constant(1e-3))
     asked = some_networks(*({"device": name, "network": "a", "list_id": "infer"} for name in devices))
     gpu, cpus = np.exp(model.estimate(asked, LISTS, devices)["time_s"].log_value)
-    assert gpu == pytest.approx(10 * 1e-3)
-    assert cpus == pytest.approx(10 * (1e-3 + 6e-6))
+    assert cpus / gpu == pytest.approx((1e-3 + 6e-6) / 1e-3)
