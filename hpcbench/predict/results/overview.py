@@ -32,7 +32,8 @@ class DeviceOverview:
 def overview(results: pd.DataFrame) -> tuple[list[DeviceOverview], int]:
     """Return the devices of a table of results in their default states, the fastest first, and the number of cases.
 
-    Devices without any case are left out. Cases that a device lacks or that exceed its memory do not count. Without such cases, return no devices.
+    Devices without any case are left out. Cases that a device lacks or that exceed its memory do not count. Without
+    such cases, return no devices.
     """
     usual = results[results["state"] == ""]
     kept = usual[usual[FITS] != FITS_NOT]
