@@ -213,9 +213,9 @@ def _without_each(steps: Mapping[str, Any], operators: Mapping[str, Any]) -> dic
 
 
 def _at_most(predictions: pd.DataFrame, most: Floats) -> pd.DataFrame:
-    """Return predictions whose intervals end at the highest possible value."""
-    upper = np.fmin(predictions["upper"].to_numpy(), most)
-    return predictions.assign(upper=np.fmax(upper, predictions["predicted"].to_numpy()))
+    """Return predictions whose intervals end at the highest possible value, if it is known."""
+    predicted, upper = (predictions[name].to_numpy(dtype="float64") for name in ("predicted", "upper"))
+    return predictions.assign(upper=np.where(upper > most, np.maximum(most, predicted), upper))
 
 
 def _empty(count: int) -> dict[str, np.ndarray]:
