@@ -122,7 +122,7 @@ def _predicted(plan: Plan, workspace: Workspace, options: PredictOptions | None)
     """Return the predictions of the cases; None without --predict."""
     if options is None:
         return None
-    from hpcbench.commands.shared.predictions.predict_sweep import predict_sweep  # pandas, which other sweeps lack
+    from hpcbench.commands.shared.predictions.predict_sweep import predict_sweep  # imports the models
 
     return predict_sweep(plan, workspace, options)
 

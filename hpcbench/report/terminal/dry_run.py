@@ -24,6 +24,8 @@ from hpcbench.plan.packing import Job
 from hpcbench.plan.plan import Plan, budget
 from hpcbench.plan.profiled_cases import OPERATORS, estimate
 from hpcbench.report.text.counts import jobs_in_words, or_unset
+from hpcbench.report.text.predicted.planned import planned_columns, reasons
+from hpcbench.report.text.text_columns import as_table, fitting
 from hpcbench.slurm.queue import SEARCH
 from hpcbench.store.predictions import SweepPredictions
 from hpcbench.store.workspace import SweepPaths, Workspace
@@ -73,9 +75,6 @@ def show(
 
 def _predictions(predictions: SweepPredictions) -> None:
     """Print the predictions of the first MAX_ROWS cases, and why cases have none."""
-    from hpcbench.report.text.predicted.planned import planned_columns, reasons  # pandas, which other dry runs lack
-    from hpcbench.report.text.text_columns import as_table, fitting
-
     cases = predictions.predicted
     if cases:
         out.print(f"\n[italic]predictions of {plural(len(cases), 'case')}[/italic]")
