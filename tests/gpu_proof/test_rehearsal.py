@@ -81,24 +81,38 @@ def test_an_unknown_step_is_a_usage_error(tmp_path: Path) -> None:
     assert "error: unknown step 'other'; steps: nvml, tests," in done.stderr
 
 
+def rehearse(tmp_path: Path, mock_nvml: Path, *arguments: str) -> dict[str, Any]:
+    """Return the summary of a rehearsal; its results are in the folder `out`."""
+    unshare = ["unshare", "--mount", "sh", "-c", 'mount -t tmpfs none /proc/driver && mkdir /proc/driver/nvidia; "$@"']
+    if not shutil.which("unshare") or subprocess.run([*unshare, "_", "true"], capture_output=True).returncode:
+        pytest.skip("no right to mount here; not run: the rehearsal of tools/gpu-proof")
+    words = [sys.executable, str(PROGRAM), *arguments, "--device", "cpu", "--out", str(tmp_path / "out")]
+    environment = {**os.environ, "LD_LIBRARY_PATH": str(mock_nvml), "MOCK_NVML_MS": "1"}
+    done = subprocess.run([*unshare, "_", *words], env=environment, capture_output=True, text=True, timeout=580)
+    assert done.returncode == 0, done.stdout + done.stderr
+    summary: dict[str, Any] = json.loads((tmp_path / "out" / "summary.json").read_text())
+    assert summary["rehearsal"]
+    return summary
+
+
 @pytest.mark.long
 @pytest.mark.torch
 def test_a_rehearsal_measures_energy_throttling_and_another_process_with_a_mock(
     tmp_path: Path, mock_nvml: Path
 ) -> None:
-    unshare = ["unshare", "--mount", "sh", "-c", 'mount -t tmpfs none /proc/driver && mkdir /proc/driver/nvidia; "$@"']
-    if not shutil.which("unshare") or subprocess.run([*unshare, "_", "true"], capture_output=True).returncode:
-        pytest.skip("no right to mount here; not run: the rehearsal of tools/gpu-proof")
-    out = tmp_path / "out"
-    words = [sys.executable, str(PROGRAM), "--device", "cpu", "--steps", "nvml,energy,throttling,foreign"]
-    environment = {**os.environ, "LD_LIBRARY_PATH": str(mock_nvml), "MOCK_NVML_MS": "1"}
-    done = subprocess.run(
-        [*unshare, "_", *words, "--out", str(out)], env=environment, capture_output=True, text=True, timeout=580
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    data = json.loads((out / "summary.json").read_text())
-    assert data["rehearsal"]
+    data = rehearse(tmp_path, mock_nvml, "--steps", "nvml,energy,throttling,foreign")
     assert {each["name"]: each["outcome"]["status"] for each in data["steps"]} == dict.fromkeys(
         ("nvml", "energy", "throttling", "foreign"), "passed"
     )
-    assert sorted(file.name for file in out.iterdir()) == ["log.txt", "summary.json", "summary.md", "workspace.tar.gz"]
+    found = sorted(file.name for file in (tmp_path / "out").iterdir())
+    assert found == ["log.txt", "summary.json", "summary.md", "workspace.tar.gz"]
+
+
+@pytest.mark.long
+@pytest.mark.torch
+def test_a_rehearsal_predicts_networks_from_the_profile_of_others(tmp_path: Path, mock_nvml: Path) -> None:
+    pytest.importorskip("lightgbm")
+    (step,) = rehearse(tmp_path, mock_nvml, "predict")["steps"]
+    assert step["outcome"]["status"] == "passed"
+    assert "times are inside their 90 % interval" in step["outcome"]["evidence"][-1]
+    assert (tmp_path / "out" / "predictions.csv").exists()

@@ -11,7 +11,21 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from . import checkup, driver, energy, foreign, frameworks, gpu_tests, install, models, operators, own, summary, wheels
+from . import (
+    checkup,
+    driver,
+    energy,
+    foreign,
+    frameworks,
+    gpu_tests,
+    install,
+    models,
+    operators,
+    own,
+    predict,
+    summary,
+    wheels,
+)
 from .bench import Bench
 from .steps import FAILED, Ended, Step, run_steps
 
@@ -47,6 +61,7 @@ STEPS: tuple[Step[Bench], ...] = (
     Step("jax", "JAX and PyTorch with the same workload", 40, 90, frameworks.jax_and_pytorch),
     Step("memory", "a batch that does not fit is out_of_memory", 35, 50, models.out_of_memory),
     Step("compiled", "all models, inference, compiled, bfloat16 and float32", 60, 400, models.compiled),
+    Step("predict", "networks predicted from a profile of others, then measured", 90, 240, predict.predict),
     Step("frameworks", "the tests of whole sweeps on a GPU", 400, 1800, gpu_tests.frameworks),
     Step("page", "the table of all cases, and the page with rooflines", 5, 60, checkup.page, reserve_s=0.0),
 )
@@ -57,6 +72,7 @@ def main(arguments: Sequence[str]) -> int:
     if arguments[:1] == ["wheels"]:
         return _wheels(arguments[1:])
     parser = argparse.ArgumentParser("gpu-proof", description=DESCRIPTION, epilog=EPILOG, formatter_class=_Plain)
+    parser.add_argument("step", nargs="*", help="run only these steps, e.g. predict")
     parser.add_argument(
         "--out", type=Path, default=Path("gpu-proof"), help="folder for the results [default: gpu-proof]"
     )
@@ -101,7 +117,8 @@ def _prove(given: argparse.Namespace, end_s: float) -> int:
     if given.list:
         print("\n".join(names))
         return 0
-    chosen = given.steps.split(",") if given.steps else default_steps(given.change_clocks)
+    chosen = [*given.step, *(given.steps or "").split(",")] if given.step or given.steps else []
+    chosen = [name for name in chosen if name] or default_steps(given.change_clocks)
     unknown = [name for name in chosen if name not in names]
     if unknown:
         print(f"error: unknown step '{unknown[0]}'; steps: {', '.join(names)}", file=sys.stderr)

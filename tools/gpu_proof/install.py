@@ -23,7 +23,7 @@ from .gpu_tests import NEEDS
 NVML = "libnvidia-ml.so.1"
 # The module of each package that sweeps and doctor import.
 CORE = ("click", "jinja2", "numpy", "packaging", "pydantic", "pynvml", "rich", "submitit", "torch", "yaml")
-OPTIONAL = (*TABLES, *FIGURES, *NEEDS, "xdist", *JAX_NEEDS, "triton")
+OPTIONAL = (*TABLES, *FIGURES, *NEEDS, "xdist", *JAX_NEEDS, "triton", "lightgbm")
 _SEEN = """
 import importlib.util, json, sys
 print(json.dumps([name for name in sys.argv[1:] if importlib.util.find_spec(name)]))

@@ -16,6 +16,7 @@ from .bench import REPOSITORY
 
 TABLES = ("pandas",)
 FIGURES = ("altair", "vl-convert-python")
+PREDICTIONS = ("lightgbm",)
 TESTS = ("pytest", "pytest-timeout", "pytest-xdist", "hypothesis")
 GLIBC = (5, 12, 17, 24, 26, 27, 28, 31, 34)  # manylinux_2_N: pip matches N exactly
 MIB = 2**20
@@ -34,12 +35,13 @@ def groups(dependencies: Sequence[str]) -> list[Group]:
     def of(names: Sequence[str]) -> list[str]:
         return [each for each in dependencies if name_of(each) in names]
 
-    core = [each for each in dependencies if name_of(each) not in (*TABLES, *FIGURES)]
+    core = [each for each in dependencies if name_of(each) not in (*TABLES, *FIGURES, *PREDICTIONS)]
     return [
         Group("sweeps and doctor", core),
         Group("tests", TESTS),
         Group("tables", of(TABLES)),
         Group("figures", of(FIGURES)),
+        Group("predictions", of(PREDICTIONS)),
     ]
 
 
@@ -107,13 +109,14 @@ def _downloaded(
 
 
 def _dependencies() -> list[str]:
-    """Return the requirements of hpcbench, with those of figures and pages."""
+    """Return the requirements of hpcbench, with those of figures, pages and predictions."""
     import tomllib  # Python 3.11: only this command needs it
 
     with (REPOSITORY / "pyproject.toml").open("rb") as file:
         project = tomllib.load(file)["project"]
-    figures = [each for each in project["optional-dependencies"]["report"] if name_of(each) in FIGURES]
-    return [*project["dependencies"], *figures]
+    extras = project["optional-dependencies"]
+    figures = [each for each in extras["report"] if name_of(each) in FIGURES]
+    return [*project["dependencies"], *figures, *(each for each in extras["predict"] if name_of(each) in PREDICTIONS)]
 
 
 def _more(missing: Sequence[str]) -> str:

@@ -35,6 +35,7 @@ from hpcbench.submit.create_sweep import create
 from hpcbench.submit.rerun import Rerun
 from hpcbench.util.console import out, print_warnings
 from hpcbench.util.exit_status import SUCCESS, exit_statuses
+from hpcbench.util.own_variables import variables_restored
 
 EPILOG = """\b
 Examples:
@@ -122,9 +123,10 @@ def _predicted(plan: Plan, workspace: Workspace, options: PredictOptions | None)
     """Return the predictions of the cases; None without --predict."""
     if options is None:
         return None
-    from hpcbench.commands.shared.predictions.predict_sweep import predict_sweep  # imports the models
+    with variables_restored():  # of the runs on this machine
+        from hpcbench.commands.shared.predictions.predict_sweep import predict_sweep  # imports the models
 
-    return predict_sweep(plan, workspace, options)
+        return predict_sweep(plan, workspace, options)
 
 
 def _differences(

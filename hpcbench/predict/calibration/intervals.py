@@ -50,6 +50,8 @@ class Expected:
 
 
 _NOTHING = Expected(0.0, 0.0)
+# Effects of devices on the time of networks, as a logarithm: the public sets have too few devices to show their spread.
+OF_DEVICES = Expected(0.2, 4.0)
 
 
 def calibrated(

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from hpcbench.predict.calibration.intervals import Calibration, calibrated
+from hpcbench.predict.tables.prediction import Floats
 from hpcbench.predict.time.core import fit_core
 from hpcbench.predict.time.efficiency import Size
 from hpcbench.predict.time.prepared import Prepared
@@ -26,14 +27,26 @@ def unseen_devices(rows: Prepared) -> Calibration:
     if len(names) < 2:
         return CALIBRATION
     errors = pd.concat([_errors(rows, (rows.names == name).to_numpy()) for name in names], ignore_index=True)
-    return calibrated(errors, shared=False)
+    return _of_groups(errors)
 
 
 def seen_devices(rows: Prepared) -> Calibration:
     """Return the calibration for devices with rows: groups of similar shapes are left out."""
     fold = _shape_group(rows.rows) % _FOLDS
     errors = [_errors(rows, fold == each) for each in range(_FOLDS) if 0 < np.sum(fold == each) < len(fold)]
-    return calibrated(pd.concat(errors, ignore_index=True), shared=False) if errors else CALIBRATION
+    return _of_groups(pd.concat(errors, ignore_index=True)) if errors else CALIBRATION
+
+
+def half_width(calibration: Calibration, rows: Prepared, spread: Floats) -> Floats:
+    """Return half the width of the rows' intervals, by family and data type, or by family if it is not calibrated."""
+    group = rows.subject_families
+    return calibration.half_width(group.where(group.isin(list(calibration.quantiles)), rows.family), spread)
+
+
+def _of_groups(errors: pd.DataFrame) -> Calibration:
+    """Return the calibration of families with a data type, and of families."""
+    families = errors.assign(group=errors["group"].str.split("|").str[0])
+    return calibrated(pd.concat([errors, families], ignore_index=True), shared=False)
 
 
 def _errors(rows: Prepared, left_out: np.ndarray) -> pd.DataFrame:
@@ -46,7 +59,7 @@ def _errors(rows: Prepared, left_out: np.ndarray) -> pd.DataFrame:
         {
             "error": np.log(asked.rows["time_s"].to_numpy(dtype="float64")) - predicted,
             "spread": spread,
-            "group": asked.family.to_numpy(),
+            "group": asked.subject_families.to_numpy(),
             "cluster": asked.names.to_numpy(),
         }
     )

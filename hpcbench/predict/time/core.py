@@ -101,7 +101,7 @@ def fit_core(rows: Prepared, size: Size) -> Core:
 
 
 def _subjects(rows: Prepared) -> Subjects:
-    family = (rows.family + "|" + rows.rows["dtype"]).to_numpy(dtype="object")
+    family = rows.subject_families.to_numpy(dtype="object")
     sizes = np.nan_to_num(rows.features[list(SIZES)].to_numpy(dtype="float64"))
     return Subjects(family, rows.keys.to_numpy(dtype="object"), sizes)
 

@@ -13,7 +13,7 @@ from hpcbench.predict.calibration.intervals import Calibration
 from hpcbench.predict.devices.device import Device
 from hpcbench.predict.tables.prediction import Estimate, Floats
 from hpcbench.predict.tables.prediction import table as prediction_table
-from hpcbench.predict.time.calibrate import seen_devices, unseen_devices
+from hpcbench.predict.time.calibrate import half_width, seen_devices, unseen_devices
 from hpcbench.predict.time.core import Core, fit_core
 from hpcbench.predict.time.efficiency import Size
 from hpcbench.predict.time.families import families
@@ -63,8 +63,8 @@ class OperatorTime:
         basis = self.basis(operators, devices)
         answered = found.reason == ""
         if answered.any():
-            family = prepare(operators[answered], devices, in_stream).family
-            half[answered] = self._half_width(family, found.spread[answered], basis["seen"].to_numpy()[answered])
+            asked = prepare(operators[answered], devices, in_stream)
+            half[answered] = self._half_width(asked, found.spread[answered], basis["seen"].to_numpy()[answered])
         return pd.concat([prediction_table(found.log_value, half, found.reason), basis.drop(columns="seen")], axis=1)
 
     def basis(self, operators: pd.DataFrame, devices: Mapping[str, Device]) -> pd.DataFrame:
@@ -94,11 +94,11 @@ class OperatorTime:
         found.loc[answered, "seen"] = (own >= _SEEN).to_numpy()
         return found
 
-    def _half_width(self, family: pd.Series, spread: Floats, seen: np.ndarray) -> Floats:
+    def _half_width(self, asked: Prepared, spread: Floats, seen: np.ndarray) -> Floats:
         """Return half the width of intervals; families without a model have the calibration of the prior."""
-        fitted = np.where(seen, self.seen.half_width(family, spread), self.unseen.half_width(family, spread))
-        modelled = family.isin(list(self.core.efficiencies)).to_numpy()
-        return np.where(modelled, fitted, CALIBRATION.half_width(family, spread))
+        fitted = np.where(seen, half_width(self.seen, asked, spread), half_width(self.unseen, asked, spread))
+        modelled = asked.family.isin(list(self.core.efficiencies)).to_numpy()
+        return np.where(modelled, fitted, CALIBRATION.half_width(asked.family, spread))
 
     def _distance(self, asked: Prepared) -> Floats:
         found = np.zeros(len(asked.rows))

@@ -36,6 +36,11 @@ class Prepared:
         """Return what has effects of its own: the device with the data type."""
         return self.names + "|" + self.rows["dtype"]
 
+    @property
+    def subject_families(self) -> pd.Series:
+        """Return the family with the data type."""
+        return self.family + "|" + self.rows["dtype"]
+
     def select(self, chosen: np.ndarray) -> Prepared:
         """Return some of the rows."""
         return Prepared(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Sequence
 from hashlib import sha256
 from pathlib import Path
@@ -50,6 +51,12 @@ def test_a_dry_run_shows_predictions_and_writes_no_sweep(sweep: Callable[..., An
     assert "Models without measurements, from data sheets alone" in done.stderr
     assert not (invoke.workspace / "jobs").exists()
     assert "predict" not in sweep("--dry-run").stdout
+
+
+def test_a_profile_can_be_predicted_too(sweep: Callable[..., Any], invoke: CommandLine) -> None:
+    sweep("--dry-run")  # writes the files
+    done = invoke("profile", "trial.yaml", "--site", "here-site.yaml", "--predict", "--dry-run")
+    assert "predictions of 2 cases" in done.stdout
 
 
 def test_the_plan_as_json_has_the_predictions(sweep: Callable[..., Any]) -> None:
@@ -141,6 +148,21 @@ def test_commands_are_not_predicted(sweep: Callable[..., Any], invoke: CommandLi
     done = invoke("sweep", "command.yaml", "--site", invoke.site(), "--predict", "--render-only", "--name", "one")
     assert "warning: no case is predicted" in done.stderr
     assert [each["time_s"] for each in stored(invoke.workspace, "one")["cases"]] == [None]
+
+
+def test_variables_that_the_models_set_are_not_those_of_the_runs(
+    sweep: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SOME_THREADS", "4")
+    usual = predict_sweep.models_of
+
+    def models_of(*arguments: Any) -> Any:
+        os.environ.update(SOME_THREADS="1", ANOTHER_LIBRARY="on")
+        return usual(*arguments)
+
+    monkeypatch.setattr(predict_sweep, "models_of", models_of)
+    sweep("--predict", "--render-only", "--name", "one")
+    assert (os.environ["SOME_THREADS"], os.environ.get("ANOTHER_LIBRARY")) == ("4", None)
 
 
 def test_a_model_file_is_identified_by_its_hash(sweep: Callable[..., Any], invoke: CommandLine) -> None:

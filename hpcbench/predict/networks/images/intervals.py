@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from hpcbench.predict.calibration.intervals import ALL, Calibration, Expected, calibrated, new_draw
+from hpcbench.predict.calibration.intervals import ALL, OF_DEVICES, Calibration, calibrated, new_draw
 from hpcbench.predict.networks.images.core import Core, fit_core
 from hpcbench.predict.networks.images.correction import Correction, fit_correction
 from hpcbench.predict.networks.images.prepared import Prepared
@@ -23,7 +23,6 @@ _SPREAD_ROUNDS = 40  # trees
 _LEAST_SPREAD = 0.03  # of the logarithm
 # Without measurements: rounded values of the errors of the priors on the public sets, and a typical spread.
 _PRIOR, _PRIOR_SPREAD = Calibration(0, 0.6, {ALL: 1.65}), 0.25
-_DEVICES = Expected(0.2, 4.0)  # effects of devices, as a logarithm
 
 
 @dataclass(frozen=True)
@@ -75,10 +74,10 @@ def fit_intervals(rows: Prepared, core: Core) -> Intervals:
     seen = calibrated(errors.assign(spread=_left_out_spread(errors, features, magnitude, level)), shared=False)
     left_out = list(_by_device(rows.rows))
     if not left_out:
-        return Intervals(seen, Calibration(1, new_draw(np.zeros(0), _DEVICES), seen.quantiles), spread, level)
+        return Intervals(seen, Calibration(1, new_draw(np.zeros(0), OF_DEVICES), seen.quantiles), spread, level)
     of_devices, features = _errors(rows, core, left_out)
     found = of_devices.assign(cluster=of_devices["device"], spread=_scale(level, spread, features))
-    unseen = calibrated(found, expected=_DEVICES)
+    unseen = calibrated(found, expected=OF_DEVICES)
     return Intervals(seen, unseen, spread, level)
 
 

@@ -19,7 +19,7 @@ from hpcbench.predict.networks.listed.measured import MeasuredTime, measured_tim
 from hpcbench.predict.networks.listed.observations import observations
 from hpcbench.predict.networks.listed.operator_time import OperatorTime
 from hpcbench.predict.networks.listed.predicted import log_times
-from hpcbench.predict.networks.listed.ratio import Ratio
+from hpcbench.predict.networks.listed.ratio import PRIOR, Ratio
 from hpcbench.predict.networks.listed.refusals import reasons
 from hpcbench.predict.networks.listed.regular import RegularTime
 from hpcbench.predict.networks.listed.sums import kernel_times, sums
@@ -153,7 +153,8 @@ def fit(
     times = measured_times(operators, used["device"].unique(), regular_time)
     known = frozenset(operators["device"].unique())
     if used.empty:
-        return ListedNetworks(times, Ratio({}), left_out.PRIOR, frozenset(), known, (), 0)
+        shift = Ratio({}) if len(operators) else PRIOR
+        return ListedNetworks(times, shift, left_out.PRIOR, frozenset(), known, (), 0, left_out.PRIOR_OF_RATIOS)
     launched = kernels(lists)
     full = observations(used, sums(used, kernel_times(used, launched, devices, times), devices), devices)
     unseen = observations(used, _without(used, launched, devices, regular_time), devices)

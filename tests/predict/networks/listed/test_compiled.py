@@ -38,7 +38,7 @@ def test_neighbours_of_equal_size_are_one_chain() -> None:
 
 @pytest.mark.parametrize(("execution", "kernels"), [("eager", 14), ("compiled", 10)])
 def test_a_compiled_network_launches_one_kernel_for_a_chain(execution: str, kernels: int) -> None:
-    model = fit(some_networks(), LISTED, DEVICES, some_operators("first", 0.8).iloc[:0], Constant())
+    model = fit(some_networks(), LISTED, DEVICES, some_operators("first", 0.8, count=1), Constant())
     asked = some_networks({"device": "first", "network": "net", "list_id": "net", "execution": execution})
     found = model.estimate(asked, LISTED, DEVICES)["time_s"]
     assert found.reason[0] == ""

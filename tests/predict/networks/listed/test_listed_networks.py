@@ -59,11 +59,18 @@ LISTS = pd.concat(
 
 
 def test_the_sum_of_operators_is_the_time_without_measured_networks() -> None:
-    model = fit(some_networks(), LISTS, DEVICES, NOTHING, Constant())
     asked = some_networks({"device": "first", "network": "new", "list_id": "train", "phase": "training"})
-    found = model.estimate(asked, LISTS, DEVICES)
-    times = {name: float(np.exp(each.log_value[0])) for name, each in found.items()}
-    assert times == pytest.approx({"time_s": 0.030, "forward_s": 0.010, "backward_s": 0.020})
+    for operators, factor in ((some_operators("first", 0.8, count=1), 1.0), (NOTHING, np.exp(-0.2))):
+        model = fit(some_networks(), LISTS, DEVICES, operators, Constant())
+        found = model.estimate(asked, LISTS, DEVICES)
+        times = {name: float(np.exp(each.log_value[0])) / factor for name, each in found.items()}
+        assert times == pytest.approx({"time_s": 0.030, "forward_s": 0.010, "backward_s": 0.020})
+
+
+def test_errors_without_measured_networks_are_mostly_common_to_devices() -> None:
+    model = fit(some_networks(), LISTS, DEVICES, NOTHING, Constant())
+    assert model.ratio_errors is not None
+    assert 2**0.5 * model.ratio_errors.factor < 1.0
 
 
 def test_the_ratio_of_measured_networks_carries_over() -> None:
