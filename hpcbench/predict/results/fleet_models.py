@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from hpcbench.predict.choice.states import StateErrors
-from hpcbench.predict.devices.device import Device
+from hpcbench.predict.devices.device import GPU, Device
 from hpcbench.predict.fleet import Fleet, at_times, given_time
 from hpcbench.predict.networks.listed.limits import limits
 from hpcbench.predict.networks.listed.sums import shares, sums
@@ -71,7 +71,9 @@ class FleetModels:
         fitted = {each.name for each in self.fleet.devices.values()}
         names = {name: device.name for name, device in known.items() if device.name in fitted}
         rows = networks.reset_index(drop=True)
-        return rows.assign(device=[names.get(name, name) for name in rows["device"]]), known
+        on_gpu = [name in known and known[name].kind == GPU for name in rows["device"]]
+        threads = rows["threads"].mask(np.array(on_gpu, dtype=bool))
+        return rows.assign(device=[names.get(name, name) for name in rows["device"]], threads=threads), known
 
     def _basis(self, rows: pd.DataFrame, kernels: pd.DataFrame, devices: Mapping[str, Device]) -> pd.DataFrame:
         """Return what the times of networks rest on, with the columns `table.BASIS`."""

@@ -81,7 +81,7 @@ def _row(case: Case, shown: str, reason: str) -> dict[str, Any]:
         "execution": own.execution or network_table.EAGER,
         "optimizer": own.optimizer.content().get("name", "momentum") if training else "",
         "batch_size": own.batch_size,
-        "threads": own.intra_op_threads,
+        "threads": own.intra_op_threads or own.cpus_per_task,
         "device_kind": own.device or "",
         "list_id": "" if reason else case.id,
     }

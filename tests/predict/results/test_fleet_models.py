@@ -15,12 +15,14 @@ from hpcbench.predict.networks.catalog.catalog import catalog_of
 from hpcbench.predict.networks.images import model as images
 from hpcbench.predict.networks.images.core import prior_core
 from hpcbench.predict.networks.images.prepared import prepare
-from hpcbench.predict.networks.listed.measured import Measured, MeasuredTime
+from hpcbench.predict.networks.listed.measured import Measured, MeasuredTime, measured_times
+from hpcbench.predict.networks.listed.ratio import Ratio
 from hpcbench.predict.results.cases import asked
 from hpcbench.predict.results.fleet_models import FleetModels
 from hpcbench.predict.results.state import State
 from hpcbench.predict.results.table import ENERGY, OF_LIST, OF_NAME, POWER, SOURCE, TIME
 from hpcbench.predict.sets.data_set import DataSet
+from hpcbench.predict.tables import operators
 from hpcbench.predict.tables.networks import complete
 from tests.predict.networks.listed.fleet_of_two import DEVICES, a_list, device, gemm
 from tests.predict.networks.small_catalog import CONTENT
@@ -95,6 +97,15 @@ def test_a_profile_of_the_device_counts_more_than_other_measurements(fleet: Flee
     profiled = replace(fleet, listed=replace(fleet.listed, operator_time=profile))
     assert predicted(profiled, rows())[TIME][SOURCE].tolist() == [OF_LIST]
     assert predicted(profiled, rows(on="second"))[TIME][SOURCE].tolist() == [OF_NAME]
+
+
+def test_threads_of_the_host_do_not_matter_for_measured_operators_of_gpus(fleet: Fleet) -> None:
+    measured = {**gemm(1024, 1024, 1024), "device": "first", "timing": operators.STREAM, "time_s": 1.0}
+    table = operators.complete(pd.DataFrame([measured]))
+    times = measured_times(table, ["first"], fleet.listed.operator_time.others)
+    profiled = replace(fleet, listed=replace(fleet.listed, operator_time=times, ratio=Ratio({})))
+    found = predicted(profiled, rows(threads=4.0, image_network=""))[TIME]
+    assert found["predicted"].tolist() == pytest.approx([10.0])
 
 
 def test_a_network_without_a_list_is_predicted_by_its_name(fleet: Fleet) -> None:

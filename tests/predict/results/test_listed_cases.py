@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 from hpcbench.config.experiment import load_experiment
 from hpcbench.config.site import Site
@@ -36,6 +37,13 @@ matrix: {{intra_op_threads: [1, 2]}}
 """
     document = parse_yaml(text, "trial.yaml")
     return make_plan(load_experiment(document), document, Site(name="here", scheduler="local")).cases
+
+
+def test_without_a_number_of_threads_a_case_has_one_for_each_cpu() -> None:
+    cases = [
+        replace(each, parameters=each.parameters.model_copy(update={"intra_op_threads": None})) for each in planned()
+    ]
+    assert listed_cases(cases, {}).cases["threads"].tolist() == [2, 2]
 
 
 def test_cases_have_labels_items_threads_and_their_lists() -> None:

@@ -21,13 +21,14 @@ PRIOR = {NETWORKS: _PRIOR, OPERATORS: _PRIOR, DESCRIPTION: _PRIOR}
 PRIOR_OF_RATIOS = RatioErrors(9, 18, 0.6)
 
 
-def calibrations(full: Observations, without: Observations) -> dict[str, Calibration]:
+def calibrations(full: Observations, new: Observations, without: Observations) -> dict[str, Calibration]:
     """Return the calibrations by what is known of the device.
 
-    `without` has the same rows as `full`, but the sums of each device are from a model that did not see its operators.
+    `new` has the same rows as `full`, but the sums of each network are from a model that did not see its operators; in
+    `without`, it did not see those of the device.
     """
     devices = _calibration(_device_errors(full, full), shared=True)
-    networks = _network_errors(full)
+    networks = _network_errors(full, new)
     return {
         NETWORKS: devices if networks.empty else _calibration(networks, shared=False),
         OPERATORS: devices,
@@ -50,13 +51,13 @@ def _calibration(errors: pd.DataFrame, shared: bool) -> Calibration:
     return _PRIOR if errors.empty else calibrated(errors, shared, expected=OF_DEVICES)
 
 
-def _network_errors(full: Observations) -> pd.DataFrame:
+def _network_errors(full: Observations, new: Observations) -> pd.DataFrame:
     """Return errors with each network left out of the fit of the ratio; none if there is only one network."""
     names = full.rows["network"]
     return _table(
-        full,
+        new,
         [
-            (names == name, full.errors(full.ratio((names != name).to_numpy()), (names == name).to_numpy()))
+            (names == name, new.errors(full.ratio((names != name).to_numpy()), (names == name).to_numpy()))
             for name in names.unique()
             if names.nunique() > 1
         ],

@@ -12,10 +12,12 @@ import pandas as pd
 from hpcbench.predict.calibration.intervals import Calibration
 from hpcbench.predict.choice.ratios import RatioErrors
 from hpcbench.predict.devices.device import Device
+from hpcbench.predict.measured.similar_operators import SimilarTime, similar_times
 from hpcbench.predict.networks.listed import left_out, regular, targets
 from hpcbench.predict.networks.listed.compiled import as_compiled
 from hpcbench.predict.networks.listed.kernels import kernels
 from hpcbench.predict.networks.listed.measured import MeasuredTime, measured_times
+from hpcbench.predict.networks.listed.new_networks import sums_of_new_networks
 from hpcbench.predict.networks.listed.observations import observations
 from hpcbench.predict.networks.listed.operator_time import OperatorTime
 from hpcbench.predict.networks.listed.predicted import log_times
@@ -32,6 +34,7 @@ _LEAST_SPREAD = 0.05  # of networks, as a logarithm
 class ListedNetworks:
     """A model of the time of networks with operator lists."""
 
+    similar: SimilarTime
     operator_time: MeasuredTime
     ratio: Ratio
     calibrations: Mapping[str, Calibration]  # by what is known of a device
@@ -88,6 +91,7 @@ class ListedNetworks:
     def to_json(self) -> dict[str, Any]:
         """Return the model as JSON types, without the model of the operators that it does not cover itself."""
         return {
+            "similar": self.similar.to_json(),
             "regular": self.operator_time.others.to_json(),
             "measured": self.operator_time.to_json(),
             "effects": dict(self.ratio.effects),
@@ -108,8 +112,10 @@ class ListedNetworks:
 
         Raise KeyError if a field is missing.
         """
-        regular_time = RegularTime.from_json(data["regular"], operator_time)
+        similar = SimilarTime.from_json(data["similar"], operator_time)
+        regular_time = RegularTime.from_json(data["regular"], similar)
         return cls(
+            similar=similar,
             operator_time=MeasuredTime.from_json(data["measured"], regular_time),
             ratio=Ratio(dict(data["effects"])),
             calibrations={name: Calibration(**each) for name, each in data["calibrations"].items()},
@@ -149,19 +155,26 @@ def fit(
     """
     has_list = networks["list_id"].isin(list(lists["list_id"].unique())) & networks["device"].isin(list(devices))
     used, lists = as_compiled(networks[has_list].reset_index(drop=True), lists)
-    regular_time = regular.fit(operators, devices, operator_time)
+    similar = similar_times(operators, devices, operator_time)
+    regular_time = regular.fit(operators, devices, similar)
     times = measured_times(operators, used["device"].unique(), regular_time)
     known = frozenset(operators["device"].unique())
     if used.empty:
         shift = Ratio({}) if len(operators) else PRIOR
-        return ListedNetworks(times, shift, left_out.PRIOR, frozenset(), known, (), 0, left_out.PRIOR_OF_RATIOS)
+        errors = left_out.PRIOR_OF_RATIOS
+        return ListedNetworks(similar, times, shift, left_out.PRIOR, frozenset(), known, (), 0, errors)
     launched = kernels(lists)
     full = observations(used, sums(used, kernel_times(used, launched, devices, times), devices), devices)
-    unseen = observations(used, _without(used, launched, devices, regular_time), devices)
+    new = full
+    if times.devices:
+        of_new = sums_of_new_networks(used, launched, devices, operators, times, operator_time)
+        new = observations(used, of_new, devices)
+    unseen = observations(used, _without(used, launched, devices, regular_time, similar), devices)
     return ListedNetworks(
+        similar=similar,
         operator_time=times,
         ratio=full.ratio(np.ones(len(full.rows), dtype=bool)),
-        calibrations=left_out.calibrations(full, unseen),
+        calibrations=left_out.calibrations(full, new, unseen),
         network_devices=frozenset(full.rows["device"]),
         operator_devices=known,
         networks=tuple(sorted(full.rows["network"].unique())),
@@ -171,12 +184,18 @@ def fit(
 
 
 def _without(
-    networks: pd.DataFrame, launched: pd.DataFrame, devices: Mapping[str, Device], regular_time: RegularTime
+    networks: pd.DataFrame,
+    launched: pd.DataFrame,
+    devices: Mapping[str, Device],
+    regular_time: RegularTime,
+    similar: SimilarTime,
 ) -> pd.DataFrame:
     """Return the sums of networks, each without the measured operators of its device."""
     found = []
     for name, rows in networks.groupby("device", sort=False):
-        times = kernel_times(rows, launched, devices, regular_time.without(devices[str(name)].name))
+        own = devices[str(name)].name
+        without = replace(regular_time.without(own), others=similar.without(own))
+        times = kernel_times(rows, launched, devices, without)
         found.append(sums(rows.reset_index(drop=True), times, devices).set_index(rows.index))
     return pd.concat(found).sort_index()
 

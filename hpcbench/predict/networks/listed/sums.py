@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
-from hpcbench.predict.devices.device import GPU, Device
+from hpcbench.predict.devices.device import CPU, GPU, Device
 from hpcbench.predict.networks.listed.operator_time import OperatorTime
 from hpcbench.predict.tables import networks as network_table
 from hpcbench.predict.tables import operators as table
@@ -44,10 +44,16 @@ def kernel_times(
     spread = np.where(known, estimate.spread[places], np.nan)
     return listed.assign(
         part=listed["phase"].map(_PART_OF).fillna(FORWARD),
-        total_s=np.exp(log_value) * listed["calls"].to_numpy(dtype="float64"),
+        total_s=(np.exp(log_value) + _between_s(rows, devices)) * listed["calls"].to_numpy(dtype="float64"),
         spread=spread,
         known=known,
     )
+
+
+def _between_s(rows: pd.DataFrame, devices: Mapping[str, Device]) -> Floats:
+    """Return the time of the framework between two operators in seconds: on CPUs, it adds to that of operators."""
+    on_cpu = rows["device"].map({name: device.kind == CPU for name, device in devices.items()}).fillna(False)
+    return np.where(on_cpu.astype(bool), _LAUNCH_S[network_table.EAGER], 0.0)
 
 
 def _distinct(rows: pd.DataFrame) -> tuple[pd.DataFrame, np.ndarray]:

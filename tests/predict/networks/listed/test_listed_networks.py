@@ -202,3 +202,12 @@ def test_intervals_of_a_measured_device_are_never_wider_than_with_less_knowledge
     group = pd.Series("time_s", index=range(len(asked)))
     expected = fitted.calibrations[left_out.DESCRIPTION].half_width(group, found.spread)
     assert (model.half_width("time_s", asked, DEVICES, found) <= expected).all()
+
+
+def test_on_cpus_the_framework_adds_its_time_between_operators() -> None:
+    """On a GPU, the host launches the next kernel in the meantime."""
+    devices = {"first": DEVICES["first"], "cpus": device("cpus", kind="cpu")}
+    model = fit(some_networks(), LISTS, devices, NOTHING, Constant(1e-3))
+    asked = some_networks(*({"device": name, "network": "a", "list_id": "infer"} for name in devices))
+    gpu, cpus = np.exp(model.estimate(asked, LISTS, devices)["time_s"].log_value)
+    assert cpus / gpu == pytest.approx((1e-3 + 6e-6) / 1e-3)

@@ -1,0 +1,107 @@
+"""Operators of CPUs that were measured there, and operators that are similar to them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from hpcbench.predict.devices.device import CPU, Device
+from hpcbench.predict.measured.similar_operators import SimilarTime, similar_times
+from hpcbench.predict.tables import operators as table
+from hpcbench.predict.tables.prediction import Estimate
+
+CPUS = Device(
+    name="CPUs",
+    vendor="AMD",
+    architecture="Zen 4",
+    year=2022,
+    units=8,
+    boost_mhz=3000,
+    vector_flops_per_s=1e11,
+    memory_bytes=64e9,
+    memory_bytes_per_s=4e10,
+    l2_bytes=32e6,
+    board_power_w=100,
+    kind=CPU,
+    aliases=("CPUs of a node",),
+)
+GPU = replace(CPUS, name="GPU", kind="gpu", aliases=())
+DEVICES = {"CPUs": CPUS, "CPUs of a node": CPUS, "GPU": GPU}
+SLOWER = 1.6  # than the roofline, on these CPUs
+
+
+class Other:
+    """A model that says a second for each operator."""
+
+    def estimate(self, operators: pd.DataFrame, devices: Mapping[str, Device], in_stream: bool) -> Estimate:
+        return Estimate(np.zeros(len(operators)), np.ones(len(operators)), np.full(len(operators), "", dtype=object))
+
+
+def products(sizes: list[int], device: str = "CPUs") -> pd.DataFrame:
+    """Square products that take 1.6 times the time of their FLOPs, and a call of 3 us."""
+    rows = pd.DataFrame({"m": sizes, "n": sizes, "k": sizes, "batch": 1})
+    flops = 2.0 * rows["m"].astype("float64") ** 3
+    found = rows.assign(
+        kind=table.GEMM,
+        function="linear",
+        phase="forward",
+        dtype="float32",
+        flops=flops,
+        bytes=12.0 * rows["m"].astype("float64") ** 2,
+        device=device,
+        timing=table.STREAM,
+        threads=8,
+        time_s=SLOWER * flops / 1e11,
+    )
+    return table.complete(found)
+
+
+MEASURED = products([*range(256, 1280, 32)])
+
+
+def test_operators_between_measured_ones_have_their_efficiency() -> None:
+    model = similar_times(MEASURED, DEVICES, Other())
+    found = model.estimate(products([400, 900]), DEVICES, True)
+    assert np.exp(found.log_value) == pytest.approx(products([400, 900])["time_s"].to_numpy(), rel=0.05)
+    assert (found.reason == "").all()
+    far = model.estimate(products([40000]), DEVICES, True)
+    assert far.spread[0] > 2 * found.spread[0]
+
+
+def test_a_device_has_its_model_by_each_of_its_names() -> None:
+    model = similar_times(MEASURED, DEVICES, Other())
+    one, other = (model.estimate(products([400], name), DEVICES, True) for name in ("CPUs", "CPUs of a node"))
+    assert one.log_value == pytest.approx(other.log_value)
+
+
+@pytest.mark.parametrize("rows", [products([512] * 20, "GPU"), MEASURED[:5]])
+def test_gpus_and_cpus_with_few_rows_have_the_other_model(rows: pd.DataFrame) -> None:
+    model = similar_times(rows, DEVICES, Other())
+    assert not model.own
+    assert model.estimate(products([400], str(rows["device"].iloc[0])), DEVICES, True).log_value[0] == 0
+
+
+def test_without_its_measurements_a_device_has_the_other_model() -> None:
+    model = similar_times(MEASURED, DEVICES, Other())
+    assert model.without("CPUs").estimate(products([400]), DEVICES, True).log_value[0] == 0
+    both = pd.concat([products([400]), products([400], "GPU")], ignore_index=True)
+    assert model.estimate(both, DEVICES, True).log_value[1] == 0
+
+
+def test_operators_of_unknown_kind_are_refused() -> None:
+    asked = products([400]).assign(kind=table.UNKNOWN)
+    found = similar_times(MEASURED, DEVICES, Other()).estimate(asked, DEVICES, True)
+    assert "have no model" in found.reason[0]
+
+
+def test_a_model_survives_json() -> None:
+    model = similar_times(MEASURED, DEVICES, Other())
+    again = SimilarTime.from_json(json.loads(json.dumps(model.to_json())), Other())
+    asked = products([400, 3000])
+    found, expected = (each.estimate(asked, DEVICES, True).log_value for each in (again, model))
+    assert found == pytest.approx(expected, abs=2e-3)
