@@ -52,15 +52,18 @@ class Fleet:
         return cls(measured, typical, DevicePower.from_json(stored["typical_operators"]))
 
 
-def fit(steps: Mapping[str, Rows], operators: Mapping[str, Rows]) -> Fleet:
+def fit(
+    steps: Mapping[str, Rows], operators: Mapping[str, Rows], fitted: Mapping[str, DevicePower] | None = None
+) -> Fleet:
     """Return the models of the devices with measured steps of networks, or with measured operators.
 
     The typical model has coefficients from all devices, and the means of the devices' voltage curves, caps and times
     over clocks. That of operators has coefficients from operators, if there are any. The coefficients of devices with
-    operators only shrink to the typical ones.
+    operators only shrink to the typical ones. `fitted` has models of devices with steps, as of `fit_steps`.
     """
     thinned = {name: thin(rows) for name, rows in operators.items()}
-    by_steps = {name: fit_steps(rows) for name, rows in steps.items()}
+    known = fitted or {}
+    by_steps = {name: known[name] if name in known else fit_steps(rows) for name, rows in steps.items()}
     counted = [(rows, _STEPS_COUNT * _CONFIGURATIONS) for rows in steps.values()]
     counted += [(rows, _CONFIGURATIONS) for rows in thinned.values()]
     typical = _typical(list(by_steps.values()), counted)

@@ -1,4 +1,4 @@
-"""The power of operators on one measured device, learned from their shapes.
+"""The power, or the energy, of operators on one measured device, learned from their shapes.
 
 Kernels of the same utilization differ in power by their tiles and data paths, which shapes decide. Libraries choose
 kernels by exact sizes, so that the number of rows of a product is also a category. Such a model is only valid for the
@@ -19,6 +19,11 @@ from hpcbench.predict.tables.prediction import Floats
 
 FEWEST_ROWS = 200  # of one device and family of kinds that a model needs
 _MOST_ROWS = 10_000
+_MOST_LEFT_OUT_ROWS = 5000  # in a fit whose errors calibrate intervals
+_MOST_CALIBRATED = 6000  # of them
+_FOLDS = 3
+_GROUP = ("kind", "batch", "n", "k", "heads", "head_dim")  # shapes that agree in these are in one fold
+SPREAD = 0.12  # expected error of logarithms
 _ROUNDS = 100
 _PARAMETERS = {
     "objective": "l2",
@@ -39,14 +44,14 @@ _LARGEST = 2**31 - 1  # number of a category
 
 @dataclass(frozen=True)
 class Learned:
-    """LightGBM models of the logarithm of the power, as a fraction of the board power, by family of kinds."""
+    """LightGBM models of the logarithm of a value, by family of kinds."""
 
     columns: Mapping[str, tuple[str, ...]]
     models: Mapping[str, str]  # LightGBM's own text
     covered: frozenset[str]  # kinds with their data types that were measured
 
-    def log_power(self, features: pd.DataFrame, rows: pd.DataFrame) -> Floats:
-        """Return the logarithm of the power as a fraction of the board power; NaN for kinds that were not measured."""
+    def log_value(self, features: pd.DataFrame, rows: pd.DataFrame) -> Floats:
+        """Return the logarithm of the value; NaN for kinds that were not measured."""
         import lightgbm
 
         found = np.full(len(features), np.nan)
@@ -71,8 +76,8 @@ class Learned:
         return cls(columns, dict(stored["models"]), frozenset(stored["covered"]))
 
 
-def fit(features: pd.DataFrame, rows: pd.DataFrame, log_power: Floats) -> Learned:
-    """Return models of the rows of one device; families with too few rows have none."""
+def fit(features: pd.DataFrame, rows: pd.DataFrame, log_value: Floats, most: int = _MOST_ROWS) -> Learned:
+    """Return models of the rows of one device; families with too few rows have none, and others at most `most`."""
     import lightgbm
 
     families = family(rows["kind"])
@@ -82,16 +87,31 @@ def fit(features: pd.DataFrame, rows: pd.DataFrame, log_power: Floats) -> Learne
         places = np.flatnonzero(families == name)
         if len(places) < FEWEST_ROWS:
             continue
-        places = places[:: max(1, len(places) // _MOST_ROWS)]
+        places = places[:: max(1, len(places) // most)]
         values = _with_exact(features, rows).iloc[places]
         columns[name] = tuple(str(each) for each in values.columns[values.nunique().to_numpy() > 1])
         matrix = values[list(columns[name])].to_numpy(dtype="float64")
         exact = [place for place, each in enumerate(columns[name]) if each == _EXACT]
-        data = lightgbm.Dataset(matrix, log_power[places], categorical_feature=exact)
+        data = lightgbm.Dataset(matrix, log_value[places], categorical_feature=exact)
         booster = lightgbm.train(_PARAMETERS, data, _ROUNDS)
         models[name] = booster.model_to_string()
     kept = rows[np.isin(families, list(models))]
     return Learned(columns, models, frozenset(_covered(kept)))
+
+
+def left_out_errors(features: pd.DataFrame, rows: pd.DataFrame, log_value: Floats) -> pd.DataFrame:
+    """Return the errors of shapes that a fit did not see: one fold of the groups of shapes is left out."""
+    keys = pd.util.hash_pandas_object(rows[list(_GROUP)].fillna(-1.0), index=False).to_numpy()
+    out = keys % _FOLDS == 0
+    if out.all() or not out.any():
+        return pd.DataFrame(columns=["error", "spread", "group", "cluster"])
+    model = fit(features[~out], rows[~out], log_value[~out], _MOST_LEFT_OUT_ROWS)
+    kept = np.flatnonzero(out)[:: max(1, int(out.sum()) // _MOST_CALIBRATED)]
+    asked = rows.iloc[kept]
+    error = log_value[kept] - model.log_value(features.iloc[kept], asked)
+    labels = {"spread": SPREAD, "group": asked["kind"].to_numpy(), "cluster": asked["device"].to_numpy()}
+    found = pd.DataFrame({"error": error, **labels})
+    return found[found["error"].notna()]
 
 
 def _with_exact(features: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:

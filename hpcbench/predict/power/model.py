@@ -57,8 +57,9 @@ class PowerModel:
         """Return predictions of power in watts and energy in joules of operators, by quantity.
 
         `time_s` has the predicted times, and `time_half_width` half the widths of their 90 % intervals as differences
-        of logarithms, 0 for measured times. An operator that takes longer than predicted draws less power, so that its
-        energy is more certain than its time. No power is above the limit of the device.
+        of logarithms, 0 for measured times. Without a measured time, the energy on a measured device is that of a model
+        of its own, and not exactly the product of both. An operator that takes longer than predicted draws less power,
+        so that its energy is more certain than its time. No power is above the limit of the device.
         """
         rows, devices = self._by_fitted_names(rows, devices)
         power = self.operators.estimate(rows, devices, time_s)
@@ -66,8 +67,11 @@ class PowerModel:
         of_time = time_half_width * (1.0 + self.operators.elasticity(rows, devices, time_s, time_half_width))
         with np.errstate(divide="ignore", invalid="ignore"):
             log_energy = power.log_value + np.log(time_s)
+        own = np.where(time_half_width > 0, self.operators.energy.log_joules(rows, devices), np.nan)
+        of_energy = np.where(np.isnan(own), np.hypot(half, of_time), self.operators.energy.half_width(rows))
+        log_energy = np.where(np.isnan(own), log_energy, own)
         most = _HIGHEST_MEAN * limits_w(rows, devices)
-        joules = table(log_energy, np.hypot(half, of_time), power.reason)
+        joules = table(log_energy, of_energy, power.reason)
         found = {
             POWER: _at_most(table(power.log_value, half, power.reason), most),
             ENERGY: _at_most(joules, most * time_s * np.exp(time_half_width)),
@@ -182,15 +186,16 @@ def fit(
     measured_steps = {name: measurements for name, (_, measurements) in steps.items()}
     measured = of_operators.measured_rows(operators, devices)
     fleet = fleets.fit(measured_steps, measured)
-    without = _without_each(measured_steps, measured)
+    without = _without_each(measured_steps, measured, fleet)
+    left_out = of_networks.left_out_networks(steps)
     jobs = of_jobs.left_out_devices(networks, devices)
     return PowerModel(
         fleet,
         of_operators.fit(operators, devices, fleet, without),
-        of_networks.fit(steps, devices, fleet),
+        of_networks.fit(steps, devices, fleet, left_out),
         of_jobs.fit(networks, devices, jobs),
         of_requests.fit(networks, devices),
-        of_states.fit(steps, jobs, devices, without),
+        of_states.fit(steps, left_out, jobs, devices, without),
     )
 
 
@@ -199,13 +204,14 @@ def unfitted() -> PowerModel:
     return PowerModel(Fleet({}), OperatorPower(Fleet({})), NetworkPower(Fleet({})), JobPower(), RequestPower())
 
 
-def _without_each(steps: Mapping[str, Any], operators: Mapping[str, Any]) -> dict[str, Fleet]:
+def _without_each(steps: Mapping[str, Any], operators: Mapping[str, Any], fleet: Fleet) -> dict[str, Fleet]:
     """Return, for each device with measured operators or steps, the fleet without this device."""
     names = {*steps, *operators}
     return {
         left_out: fleets.fit(
             {name: rows for name, rows in steps.items() if name != left_out},
             {name: rows for name, rows in operators.items() if name != left_out},
+            {name: fleet.measured[name] for name in steps},
         )
         for left_out in sorted(names)
         if len(names) > 1
@@ -213,9 +219,9 @@ def _without_each(steps: Mapping[str, Any], operators: Mapping[str, Any]) -> dic
 
 
 def _at_most(predictions: pd.DataFrame, most: Floats) -> pd.DataFrame:
-    """Return predictions whose intervals end at the highest possible value."""
-    upper = np.fmin(predictions["upper"].to_numpy(), most)
-    return predictions.assign(upper=np.fmax(upper, predictions["predicted"].to_numpy()))
+    """Return predictions whose intervals end at the highest possible value, if it is known."""
+    predicted, upper = (predictions[name].to_numpy(dtype="float64") for name in ("predicted", "upper"))
+    return predictions.assign(upper=np.where(upper > most, np.maximum(most, predicted), upper))
 
 
 def _empty(count: int) -> dict[str, np.ndarray]:

@@ -14,7 +14,7 @@ from hpcbench.predict.calibration.stored import all_from_json, all_to_json
 from hpcbench.predict.devices.device import Device
 from hpcbench.predict.power import fleet as fleets
 from hpcbench.predict.power.activity import COLUMNS, of_lists
-from hpcbench.predict.power.device_power import Rows, fit_steps
+from hpcbench.predict.power.device_power import DevicePower, Rows, fit_steps
 from hpcbench.predict.power.fleet import Fleet
 from hpcbench.predict.power.operators import ENERGY, POWER, SEEN, UNSEEN
 from hpcbench.predict.tables import networks as table
@@ -24,7 +24,8 @@ TIME = "time_s"
 QUANTITIES = (TIME, POWER, ENERGY)
 # Expected errors of logarithms of a network on a device with measured networks, and on others.
 SPREAD = {SEEN: 0.10, UNSEEN: 0.30}
-_PRIOR_FACTOR = 1.7
+# Half the widths of intervals without a calibration, from the sets that docs/reference/predictor-data.md documents.
+_PRIOR_HALF = {SEEN: 0.25, UNSEEN: 0.51}
 # What a configuration is: its rows differ in clocks and limits only.
 CONFIGURATION = ("network", "phase", "dtype", "layout", "batch_size", "sequence_length", "image_size")
 
@@ -73,11 +74,12 @@ class NetworkPower:
     def half_width(self, networks: pd.DataFrame, quantity: str) -> Floats:
         """Return half the width of the 90 % intervals of a quantity, as differences of logarithms."""
         spread = self.spread(networks)
-        prior = _PRIOR_FACTOR * SPREAD[UNSEEN] * np.ones(len(networks))
+        seen = networks["device"].isin(self.devices).to_numpy()
+        prior = np.where(seen, _PRIOR_HALF[SEEN], _PRIOR_HALF[UNSEEN])
         if quantity not in self.calibrations:
             return prior
         own = self.calibrations[quantity].half_width(networks["dtype"], spread)
-        return np.where(networks["device"].isin(self.devices).to_numpy(), own, np.maximum(prior, own))
+        return np.where(seen, own, np.maximum(prior, own))
 
     def to_json(self) -> dict[str, Any]:
         """Return devices and calibrations as JSON types; the fleet is stored once for all models."""
@@ -143,13 +145,26 @@ def measured_rows(
     return found
 
 
-def fit(measured: Mapping[str, tuple[pd.DataFrame, Rows]], devices: Mapping[str, Device], fleet: Fleet) -> NetworkPower:
-    """Return the model of networks, calibrated by leaving one network of a device out."""
-    errors = [
-        _left_out(rows, measurements, devices, name)
+LeftOut = Mapping[str, Mapping[str, DevicePower]]  # models by device, and by the network that they did not see
+
+
+def left_out_networks(measured: Mapping[str, tuple[pd.DataFrame, Rows]]) -> LeftOut:
+    """Return the models of each device without each of its networks; none for devices with one network."""
+    return {
+        name: {
+            str(network): fit_steps(measurements.where((rows["network"] != network).to_numpy()))
+            for network in rows["network"].unique()
+        }
         for name, (rows, measurements) in measured.items()
         if rows["network"].nunique() > 1
-    ]
+    }
+
+
+def fit(
+    measured: Mapping[str, tuple[pd.DataFrame, Rows]], devices: Mapping[str, Device], fleet: Fleet, left_out: LeftOut
+) -> NetworkPower:
+    """Return the model of networks, calibrated by `left_out_networks`."""
+    errors = [_left_out(*measured[name], devices, name, models) for name, models in left_out.items()]
     calibrations = {}
     if errors:
         pooled = pd.concat(errors)
@@ -158,14 +173,19 @@ def fit(measured: Mapping[str, tuple[pd.DataFrame, Rows]], devices: Mapping[str,
     return NetworkPower(fleet, frozenset(measured), calibrations)
 
 
-def _left_out(rows: pd.DataFrame, measurements: Rows, devices: Mapping[str, Device], name: str) -> pd.DataFrame:
+def _left_out(
+    rows: pd.DataFrame,
+    measurements: Rows,
+    devices: Mapping[str, Device],
+    name: str,
+    models: Mapping[str, DevicePower],
+) -> pd.DataFrame:
     """Return the errors of each network by a model of the device's other networks."""
     found = []
-    for network in rows["network"].unique():
+    for network, model in models.items():
         out = (rows["network"] == network).to_numpy()
-        model = Fleet({name: fit_steps(measurements.where(~out))})
         asked, work = rows[out], measurements.activity[out]
-        predicted = NetworkPower(model).estimate(asked, work, devices)
+        predicted = NetworkPower(Fleet({name: model})).estimate(asked, work, devices)
         energy = asked["energy_j"].fillna(asked["power_w"] * asked["time_s"])
         real = {TIME: asked["time_s"], POWER: asked["power_w"], ENERGY: energy}
         errors = {each: np.log(real[each].to_numpy()) - predicted[each].log_value for each in QUANTITIES}

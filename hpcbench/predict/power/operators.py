@@ -21,16 +21,15 @@ from hpcbench.predict.power.activity import activity
 from hpcbench.predict.power.device_power import Rows
 from hpcbench.predict.power.fleet import Fleet
 from hpcbench.predict.power.learned import Learned
+from hpcbench.predict.power.operator_energy import OperatorEnergy, log_reference
 from hpcbench.predict.tables.operators import ATTENTION, ATTENTION_DECODE
 from hpcbench.predict.tables.prediction import Estimate, Floats
 
 POWER, ENERGY = "power_w", "energy_j"
 SEEN, UNSEEN = "seen", "unseen"
 PRIOR_SPREAD = 0.38  # expected error of the logarithm of the power without any data
-_SPREAD = {SEEN: 0.12, UNSEEN: PRIOR_SPREAD}
-_FOLDS = 3
+_SPREAD = {SEEN: learned.SPREAD, UNSEEN: PRIOR_SPREAD}
 _MOST_CALIBRATED = 6000  # rows of one device whose errors calibrate the intervals
-_GROUP = ("kind", "batch", "n", "k", "heads", "head_dim")  # shapes that agree in these are in one fold
 
 
 @dataclass(frozen=True)
@@ -40,6 +39,7 @@ class OperatorPower:
     fleet: Fleet
     learned: Mapping[str, Learned] = field(default_factory=dict)
     calibrations: Mapping[str, Calibration] = field(default_factory=dict)  # by SEEN and UNSEEN
+    energy: OperatorEnergy = field(default_factory=OperatorEnergy)
 
     def estimate(self, rows: pd.DataFrame, devices: Mapping[str, Device], time_s: Floats) -> Estimate:
         """Return the power in watts of operators that take these times in seconds, measured or predicted."""
@@ -91,7 +91,7 @@ class OperatorPower:
         work = activity(rows, devices)
         log_power = np.log(np.maximum(model.power(work, time_s, clock), 1e-3))
         if name in self.learned:
-            by_shape = self.learned[name].log_power(features(rows, devices, bounds(rows, devices)), rows)
+            by_shape = self.learned[name].log_value(features(rows, devices, bounds(rows, devices)), rows)
             full = np.log(np.maximum(model.power(work, time_s, np.ones(len(rows))), 1e-3))
             # The measurements are at the boost clock; utilization gives the ratio of clocks.
             log_power = np.where(np.isnan(by_shape), log_power, by_shape + log_power - full)
@@ -102,6 +102,7 @@ class OperatorPower:
         return {
             "learned": {name: each.to_json() for name, each in sorted(self.learned.items())},
             "calibrations": all_to_json(self.calibrations),
+            "energy": self.energy.to_json(),
         }
 
     @classmethod
@@ -111,6 +112,7 @@ class OperatorPower:
             fleet,
             {name: Learned.from_json(each) for name, each in stored["learned"].items()},
             all_from_json(stored["calibrations"]),
+            OperatorEnergy.from_json(stored["energy"]),
         )
 
 
@@ -145,49 +147,34 @@ def measured_rows(rows: pd.DataFrame, devices: Mapping[str, Device]) -> dict[str
 def fit(rows: pd.DataFrame, devices: Mapping[str, Device], fleet: Fleet, without: Mapping[str, Fleet]) -> OperatorPower:
     """Return the model of operators. `without` has, by device, the fleet that was fitted without this device."""
     known = usable(rows, devices)
-    models, seen, unseen = {}, [], []
+    powers, energies, of_powers, of_energies, unseen = {}, {}, [], [], []
     for name, each in known.groupby("device", observed=True):
-        shapes = features(each, devices, bounds(each, devices))
-        log_power = np.log(each["power_w"].to_numpy() / devices[str(name)].board_power_w)
+        bound, watts = bounds(each, devices), each["power_w"].to_numpy(dtype="float64")
+        shapes = features(each, devices, bound)
+        log_power = np.log(watts / devices[str(name)].board_power_w)
+        log_energy = np.log(watts * each["time_s"].to_numpy(dtype="float64"))
+        relative = log_energy - log_reference(bound, devices[str(name)])
         model = learned.fit(shapes, each, log_power)
         if model.models:
-            models[str(name)] = model
-            seen.append(_left_out(each, shapes, log_power))
+            powers[str(name)], energies[str(name)] = model, learned.fit(shapes, each, relative)
+            of_powers.append(learned.left_out_errors(shapes, each, log_power))
+            of_energies.append(learned.left_out_errors(shapes, each, relative))
         if str(name) in without:
             unseen.append(_unseen(each, devices, without[str(name)]))
-    calibrations = {}
-    if seen:
-        calibrations[SEEN] = calibrated(pd.concat(seen), shared=False)
-    if unseen:
-        calibrations[UNSEEN] = calibrated(pd.concat(unseen), shared=True)
-    return OperatorPower(fleet, models, calibrations)
-
-
-def _left_out(rows: pd.DataFrame, shapes: pd.DataFrame, log_power: Floats) -> pd.DataFrame:
-    """Return the errors of shapes that a fit did not see: one fold of the groups of shapes is left out."""
-    keys = pd.util.hash_pandas_object(rows[list(_GROUP)].fillna(-1.0), index=False).to_numpy()
-    out = keys % _FOLDS == 0
-    if out.all() or not out.any():
-        return pd.DataFrame(columns=["error", "spread", "group", "cluster"])
-    model = learned.fit(shapes[~out], rows[~out], log_power[~out])
-    step = max(1, int(out.sum()) // _MOST_CALIBRATED)
-    kept = np.flatnonzero(out)[::step]
-    error = log_power[kept] - model.log_power(shapes.iloc[kept], rows.iloc[kept])
-    found = _errors(rows.iloc[kept], error, _SPREAD[SEEN])
-    return found[found["error"].notna()]
+    seen = calibrated(pd.concat(of_powers), shared=False) if of_powers else None
+    energy = OperatorEnergy(energies, calibrated(pd.concat(of_energies), shared=False) if of_energies else None)
+    of_unseen = calibrated(pd.concat(unseen), shared=True) if unseen else None
+    calibrations = {name: each for name, each in ((SEEN, seen), (UNSEEN, of_unseen)) if each is not None}
+    return OperatorPower(fleet, powers, calibrations, energy)
 
 
 def _unseen(rows: pd.DataFrame, devices: Mapping[str, Device], fleet: Fleet) -> pd.DataFrame:
     kept = rows.iloc[:: max(1, len(rows) // _MOST_CALIBRATED)]
     time_s = kept["time_s"].to_numpy(dtype="float64")
     predicted = OperatorPower(fleet).estimate(kept, devices, time_s).log_value
-    return _errors(kept, np.log(kept["power_w"].to_numpy(dtype="float64")) - predicted, _SPREAD[UNSEEN])
-
-
-def _errors(rows: pd.DataFrame, error: Floats, spread: float) -> pd.DataFrame:
-    return pd.DataFrame(
-        {"error": error, "spread": spread, "group": rows["kind"].to_numpy(), "cluster": rows["device"].to_numpy()}
-    )
+    error = np.log(kept["power_w"].to_numpy(dtype="float64")) - predicted
+    labels = {"group": kept["kind"].to_numpy(), "cluster": kept["device"].to_numpy()}
+    return pd.DataFrame({"error": error, "spread": _SPREAD[UNSEEN], **labels})
 
 
 # Factors of the expected error without data, from the public sets that docs/reference/predictor-data.md documents.

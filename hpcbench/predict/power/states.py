@@ -10,28 +10,35 @@ import pandas as pd
 
 from hpcbench.predict.choice.states import KERNELS, LAUNCHES, SEEN, UNSEEN, StateErrors, calibration_of
 from hpcbench.predict.devices.device import Device
-from hpcbench.predict.power.device_power import Rows, fit_steps
+from hpcbench.predict.power.device_power import Rows
 from hpcbench.predict.power.fleet import Fleet
-from hpcbench.predict.power.jobs.model import LeftOut
+from hpcbench.predict.power.jobs.model import LeftOut as LeftOutJobs
 from hpcbench.predict.power.networks import TIME, NetworkPower
+from hpcbench.predict.power.networks import LeftOut as LeftOutNetworks
 from hpcbench.predict.power.operators import ENERGY, POWER
 from hpcbench.predict.tables.prediction import Estimate
 
 Steps = Mapping[str, tuple[pd.DataFrame, Rows]]  # by device, as of `networks.measured_rows`
 
 
-def fit(steps: Steps, jobs: LeftOut, devices: Mapping[str, Device], without: Mapping[str, Fleet]) -> StateErrors:
+def fit(
+    steps: Steps,
+    networks: LeftOutNetworks,
+    jobs: LeftOutJobs,
+    devices: Mapping[str, Device],
+    without: Mapping[str, Fleet],
+) -> StateErrors:
     """Return the errors from steps of networks over clocks and limits, and from training jobs under limits.
 
-    For devices with measured steps, one network is left out at a time; for others, one device. `jobs` are those of
-    devices that their model did not see, and `without` has the fleet that was fitted without each device with steps.
+    For devices with measured steps, one network is left out at a time; for others, one device. `networks` has the
+    models of devices without a network, `jobs` are those of devices that their model did not see, and `without` has the
+    fleet that was fitted without each device with steps.
     """
     seen, unseen = [], []
     for name, (rows, measurements) in steps.items():
-        names = rows["network"].unique() if rows["network"].nunique() > 1 else ()
-        for network in names:
+        for network, model in networks.get(name, {}).items():
             out = (rows["network"] == network).to_numpy()
-            fleet = Fleet({name: fit_steps(measurements.where(~out))})
+            fleet = Fleet({name: model})
             cluster = network + "/" + pd.Series(measurements.group[out]).astype(str)
             seen.append(_of_steps(rows[out], measurements.where(out), devices, fleet, cluster.to_numpy()))
         if name in without:

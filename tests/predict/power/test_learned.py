@@ -18,9 +18,9 @@ def test_shapes_decide_and_unmeasured_kinds_have_no_answer() -> None:
     log_power = np.log(rows["power_w"].to_numpy() / 250.0)
     model = learned.fit(shapes, rows, log_power)
     again = learned.Learned.from_json(model.to_json())
-    found = again.log_power(shapes, rows)
+    found = again.log_value(shapes, rows)
     assert np.mean(np.abs(found - log_power)) < 0.1
-    single = again.log_power(shapes, rows.assign(dtype="float32"))
+    single = again.log_value(shapes, rows.assign(dtype="float32"))
     assert np.isnan(single).all()
 
 
@@ -31,7 +31,7 @@ def test_a_size_that_a_library_treats_differently_is_found() -> None:
     log_power = np.where(odd, -1.0, -0.5)
     shapes = features(rows, DEVICES, bounds(rows, DEVICES))[["dtype", "batch", "n"]]  # without m
     model = learned.fit(shapes, rows, log_power)
-    found = learned.Learned.from_json(model.to_json()).log_power(shapes, rows)
+    found = learned.Learned.from_json(model.to_json()).log_value(shapes, rows)
     assert found == pytest.approx(log_power, abs=0.05)
 
 
@@ -40,4 +40,4 @@ def test_few_rows_have_no_model() -> None:
     shapes = features(rows, DEVICES, bounds(rows, DEVICES))
     model = learned.fit(shapes, rows, np.zeros(20))
     assert model.models == {}
-    assert np.isnan(model.log_power(shapes, pd.DataFrame(rows))).all()
+    assert np.isnan(model.log_value(shapes, pd.DataFrame(rows))).all()

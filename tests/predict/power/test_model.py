@@ -123,3 +123,11 @@ def test_rows_with_an_impossible_power_do_not_count(fitted: power.PowerModel) ->
     broken = pd.concat([rows, rows.assign(power_w=1e6)], ignore_index=True)
     model = power.fit(broken, steps(), lists(), DEVICES)
     assert model.fleet.to_json() == fitted.fleet.to_json()
+
+
+def test_a_device_with_one_measured_network_is_more_certain_than_others() -> None:
+    rows = steps(("card", "other")).query("network == 'large'").reset_index(drop=True)
+    model = power.fit(operators(("card",)).iloc[:0], rows[rows["device"] == "card"], lists(), DEVICES)
+    found = predicted_networks(model, rows)["energy_j"]
+    width = np.log(found["upper"] / found["predicted"]).groupby(rows["device"]).max()
+    assert width.to_dict() == pytest.approx({"card": 0.25, "other": 0.51})

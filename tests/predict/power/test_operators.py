@@ -68,3 +68,10 @@ def test_without_data_attention_is_least_certain() -> None:
     found = power.unfitted().operators.half_width(rows)
     # 0.38, the expected error, times 2.1 and 2.7.
     assert found == pytest.approx([0.798, 1.026])
+
+
+def test_a_refused_row_has_no_interval(fitted: power.PowerModel) -> None:
+    rows = operators(("card",), count=2)
+    found = fitted.predict_operators(rows, DEVICES, np.array([1e-3, np.nan]), np.zeros(2))
+    assert found["power_w"]["upper"].isna().tolist() == [False, True]
+    assert found["energy_j"]["upper"].isna().tolist() == [False, True]
