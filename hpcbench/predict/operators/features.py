@@ -13,6 +13,7 @@ import pandas as pd
 
 from hpcbench.predict.devices.device import Device
 from hpcbench.predict.operators.device_columns import ELEMENT_BYTES, of_rows
+from hpcbench.predict.operators.kernel_names import kernels
 from hpcbench.predict.operators.roofline import ATTENTIONS, Bounds
 from hpcbench.predict.operators.tiles import tiling
 from hpcbench.predict.tables.prediction import Floats
@@ -38,6 +39,7 @@ def features(rows: pd.DataFrame, devices: Mapping[str, Device], bounds: Bounds) 
             "dtype": rows["dtype"].map(_DTYPES).fillna(0.0).to_numpy(dtype="float64"),
             "triton": rows["kernel_name"].str.contains("triton", case=False).to_numpy(dtype="float64"),
             **_products(rows, units, element),
+            **_kernels(rows, units),
             **_row_wise(rows, units, element),
             **_attention(rows, units, element),
         }
@@ -67,6 +69,19 @@ def _products(rows: pd.DataFrame, units: Floats, element: Floats) -> dict[str, F
         found[f"fill_{name}"] = _log(each.fill)
         found[f"wave_fill_{name}"] = _log(each.wave_fill)
     return found
+
+
+def _kernels(rows: pd.DataFrame, units: Floats) -> dict[str, Floats]:
+    """Return the features of named kernels; NaN for others."""
+    named = kernels(rows["kernel_name"])
+    batch, m, n = (_sizes(rows, name) for name in ("batch", "m", "n"))
+    tiles = batch * np.ceil(m / named.rows) * np.ceil(n / named.columns)
+    return {
+        "kernel_tile": _log(named.rows * named.columns),
+        "kernel_waves": _log(tiles / units),
+        "kernel_fill": _log(batch * m * n / (tiles * named.rows * named.columns)),
+        "sliced": named.is_sliced,
+    }
 
 
 def _input_elements(rows: pd.DataFrame, element: Floats) -> Floats:

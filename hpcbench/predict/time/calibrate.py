@@ -15,7 +15,7 @@ from hpcbench.predict.time.priors import CALIBRATION
 _FOLDS = 2  # of groups of shapes
 _SHAPE = ("batch", "m", "n", "k", "rows", "columns", "heads")
 _CELL = 1.0  # size of a group of shapes, as the binary logarithm of a size
-_SIZE = Size(rounds=80, own_rounds=100)
+_SEEN_SIZE, _UNSEEN_SIZE = Size(rounds=80, own_rounds=100), Size(rounds=80, own_rounds=0)
 
 
 def unseen_devices(rows: Prepared) -> Calibration:
@@ -26,14 +26,16 @@ def unseen_devices(rows: Prepared) -> Calibration:
     names = rows.names.unique()
     if len(names) < 2:
         return CALIBRATION
-    errors = pd.concat([_errors(rows, (rows.names == name).to_numpy()) for name in names], ignore_index=True)
+    errors = pd.concat(
+        [_errors(rows, (rows.names == name).to_numpy(), _UNSEEN_SIZE) for name in names], ignore_index=True
+    )
     return _of_groups(errors)
 
 
 def seen_devices(rows: Prepared) -> Calibration:
     """Return the calibration for devices with rows: groups of similar shapes are left out."""
     fold = _shape_group(rows.rows) % _FOLDS
-    errors = [_errors(rows, fold == each) for each in range(_FOLDS) if 0 < np.sum(fold == each) < len(fold)]
+    errors = [_errors(rows, fold == each, _SEEN_SIZE) for each in range(_FOLDS) if 0 < np.sum(fold == each) < len(fold)]
     return _of_groups(pd.concat(errors, ignore_index=True)) if errors else CALIBRATION
 
 
@@ -49,11 +51,11 @@ def _of_groups(errors: pd.DataFrame) -> Calibration:
     return calibrated(pd.concat([errors, families], ignore_index=True), shared=False)
 
 
-def _errors(rows: Prepared, left_out: np.ndarray) -> pd.DataFrame:
+def _errors(rows: Prepared, left_out: np.ndarray, size: Size) -> pd.DataFrame:
     """Return the errors of the rows that are left out of a fit of their families."""
     asked = rows.select(left_out)
     needed = rows.family.isin(asked.family.unique()).to_numpy()
-    core = fit_core(rows.select(needed & ~left_out), _SIZE)
+    core = fit_core(rows.select(needed & ~left_out), size)
     predicted, spread = core.log_times(asked)
     return pd.DataFrame(
         {

@@ -18,7 +18,7 @@ import pandas as pd
 from hpcbench.predict.tables.prediction import Floats
 from hpcbench.predict.time.boosted import Growth, Trees, fit_trees
 from hpcbench.predict.time.device_effects import DeviceEffects, fit_effects, no_effects
-from hpcbench.predict.time.families import FALLING, FEATURES, ROW_WISE, SLOPES
+from hpcbench.predict.time.families import FALLING, FEATURES, NAMED, ROW_WISE, SLOPES
 
 _FEWEST_OWN = 200  # rows of a device for trees of its own
 _PSEUDO_ROWS = 1.5  # of other families, against the rows of a family
@@ -28,7 +28,7 @@ _ROW_WISE_DETAIL = ("cache", "rows_per_unit")  # features of row-wise operators 
 
 @dataclass(frozen=True)
 class Size:
-    """How much a fit may cost."""
+    """How much a fit may cost; devices have no trees of their own without rounds for them."""
 
     rounds: int = 200
     own_rounds: int = 120
@@ -89,6 +89,7 @@ def fit_efficiency(
     """
     shows = weights > 0
     features, subjects, target, weights = features[shows], subjects[shows], target[shows], weights[shows]
+    features = _half_named(features)
     effects = no_effects(features, SLOPES[family])
     leaves, least = (8, 100) if family in ROW_WISE else (31, 20)
     trust = np.ones(len(target))
@@ -110,6 +111,12 @@ def fit_efficiency(
     )
 
 
+def _half_named(features: pd.DataFrame) -> pd.DataFrame:
+    """Return the features without the names of every other row's kernel: most operators are asked without a name."""
+    unnamed = np.arange(len(features)) % 2 == 1
+    return features.assign(**{name: features[name].mask(unnamed) for name in NAMED})
+
+
 def _scatter(rest: Floats, subjects: pd.Series) -> pd.Series:
     """Return the standard deviation of the rows of each subject, from their quartiles."""
     groups = pd.Series(rest, index=subjects.index).groupby(subjects)
@@ -119,10 +126,11 @@ def _scatter(rest: Floats, subjects: pd.Series) -> pd.Series:
 def _own_trees(
     family: str, features: pd.DataFrame, subjects: pd.Series, rest: Floats, weights: Floats, size: Size
 ) -> dict[str, Trees]:
-    columns = (*FEATURES[family], *(_ROW_WISE_DETAIL if family in ROW_WISE else ()))
+    shared = tuple(name for name in FEATURES[family] if name not in NAMED)
+    columns = (*shared, *(_ROW_WISE_DETAIL if family in ROW_WISE else ()))
     found = {}
     for name, count in subjects.value_counts().items():
-        if count < _FEWEST_OWN:
+        if count < _FEWEST_OWN or not size.own_rounds:
             continue
         of = (subjects == name).to_numpy()
         found[str(name)] = fit_trees(

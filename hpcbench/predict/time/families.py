@@ -46,12 +46,13 @@ _PRODUCT = (
     *("batch", "m", "n", "k", "smaller", "m_alignment", "n_alignment", "k_alignment", "work_per_unit"),
     *_TILES,
 )
+NAMED = ("kernel_tile", "kernel_waves", "kernel_fill", "sliced")  # by the name of the kernel
 _ROW_WISE = ("columns", "columns_alignment")
 _HEADS = ("heads_per_unit", "groups_per_unit", "sharing", "keys", "head_dim", "stored", "batch")
 FEATURES = {
-    GEMM: _PRODUCT,
+    GEMM: (*_PRODUCT, *NAMED),
     SCALED_GEMM: (*_PRODUCT, "triton"),
-    BATCHED_GEMM: _PRODUCT,
+    BATCHED_GEMM: (*_PRODUCT, *NAMED),
     CONV: (*_PRODUCT, "reuse", "kernel", "stride"),
     POINTWISE: (*_ROW_WISE, "elements_alignment", "inputs", "costly"),
     SOFTMAX: (*_ROW_WISE, "rows_per_unit"),

@@ -45,3 +45,13 @@ def test_kinds_have_only_their_features() -> None:
     assert found["columns_alignment"] == 2
     assert np.isnan(found["m"])
     assert np.isnan(found["keys"])
+
+
+def test_features_of_named_kernels() -> None:
+    rows = products(DEVICES, 1).head(2).assign(batch=2.0, m=100.0, n=200.0)
+    rows["kernel_name"] = ["volta_sgemm_128x64_nn", ""]
+    found = features(rows, DEVICES, sustained_bounds(rows, DEVICES))
+    units = DEVICES["small"].units
+    assert np.exp(found["kernel_waves"].iloc[0]) == pytest.approx(2 * 2 * 2 / units)
+    assert np.exp(found["kernel_fill"].iloc[0]) == pytest.approx(100 * 200 / (4 * 128 * 64))
+    assert found[["kernel_tile", "kernel_waves", "kernel_fill", "sliced"]].iloc[1].isna().all()
