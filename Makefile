@@ -25,7 +25,7 @@ BUILD := xargs -n 1 -P 2 $(BIN)/hpcbench env build --no-check 2>&1 | cat
 .PHONY: help demo test test-all test-slurms checks soak audit environments environments-all lint house unit integration cluster \
   cluster-down docs site transcripts clean \
   bench bench-scale bench-sampling bench-operators bench-comparing bench-interference \
-  bench-threads bench-tuning bench-predict
+  bench-threads bench-tuning bench-predict bench-predict-here
 .DEFAULT_GOAL := help
 
 help:
@@ -53,6 +53,7 @@ help:
 	@echo "make bench-interference  detection of interference, and false alarms (half an hour)"
 	@echo "make bench-tuning        quality of tune: simulated machines, and ten networks on this one (four hours)"
 	@echo "make bench-predict DATA=DIR  accuracy of the predictor on DIR, with each device and network family left out (an hour)"
+	@echo "make bench-predict-here  networks, sizes and threads on this machine, predicted from a profile (a quarter of an hour)"
 	@echo "make docs          write the generated parts of docs/ and the JSON schemas"
 	@echo "make site          build the documentation site in site/; a broken link is an error (seconds)"
 	@echo "make transcripts   run the commands of README and tutorials, and write their output there (on an idle machine)"
@@ -162,6 +163,9 @@ bench-comparing: $(VENV)/.dev
 bench-predict: $(VENV)/.dev
 	@[ -n "$(DATA)" ] || { echo "name a folder with measurements: make bench-predict DATA=DIR"; exit 2; }
 	$(BIN)/python benchmarks/predict.py "$(DATA)"
+
+bench-predict-here: $(VENV)/.dev environments
+	HPCBENCH_ENVS="$(HPCBENCH_ENVS)" $(BIN)/python benchmarks/predict_here.py
 
 docs: $(VENV)/.dev
 	$(BIN)/python tools/reference.py

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from hpcbench import __version__
+from hpcbench.config.devices.reported_names import plain
 from hpcbench.predict.basis import Basis, basis_of
 from hpcbench.predict.devices.device import Device, Scaling
 from hpcbench.predict.networks.catalog.catalog import shipped_catalog
@@ -51,13 +52,15 @@ class Fleet:
     def with_own(self, devices: Mapping[str, Device]) -> dict[str, Device]:
         """Return devices by name, in which those that the fleet was fitted on have its own descriptions.
 
-        Offsets that were learned for a device hold only with the description that the fit had.
+        Offsets that were learned for a device hold only with the description that the fit had. Names are compared as
+        tools report them, with or without the vendor.
         """
         found = dict(devices)
-        for own in self.devices.values():
-            same = {key: each for key, each in devices.items() if {key, *each.names} & {*own.names}}
-            others = (name for each in same.values() for name in each.names)
-            found.update(dict.fromkeys((*own.names, *same, *others), own))
+        own = {plain(name): device for device in self.devices.values() for name in device.names}
+        for key, device in devices.items():
+            same = next((own[name] for name in map(plain, (key, *device.names)) if name in own), None)
+            found.update(dict.fromkeys((key, *device.names), same) if same else {})
+        found.update({name: device for device in self.devices.values() for name in device.names})
         return found
 
     def predict_operators(self, operators: pd.DataFrame, devices: Mapping[str, Device]) -> dict[str, pd.DataFrame]:

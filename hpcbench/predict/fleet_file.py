@@ -35,7 +35,7 @@ def from_text(text: str, file: str) -> Fleet:
         basis, versions = Basis.from_json(data["basis"]), dict(data["versions"])
         return Fleet.from_json(data["models"], basis, versions)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        what = f"model file of another hpcbench: {type(error).__name__}: {error}"
+        what = f"model file of another version of hpcbench ({type(error).__name__}: {error})"
         raise UserError(what, where=file, hint=_AGAIN) from error
 
 

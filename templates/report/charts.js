@@ -42,17 +42,20 @@ function withColours(value) {
   return JSON.parse(text.replace(/var\((--[\w-]+)\)/g, (whole, name) => light.getPropertyValue(name).trim() || whole));
 }
 
-/** Of the names in legends, in characters. */
-function longest(part) {
-  if (part === null || typeof part !== "object") return 0;
-  const own = part.legend ? part.scale?.domain ?? [] : [];
-  return Math.max(0, ...own.map((name) => String(name).length), ...Object.values(part).map(longest));
+/** The lists of names in legends. */
+function legends(part) {
+  if (part === null || typeof part !== "object") return [];
+  const own = part.legend && part.scale?.domain ? [part.scale.domain] : [];
+  return [...own, ...Object.values(part).flatMap(legends)];
 }
 
 /** What a legend has room for depends on the width of the chart. */
 function configFor(spec, width) {
-  const column = Math.max(NARROWEST, longest(spec) * CHARACTER + SYMBOL);
-  const columns = Math.max(1, Math.floor(width / column));
+  const names = legends(spec);
+  const longest = Math.max(0, ...names.flat().map((name) => String(name).length));
+  const fitting = Math.floor(width / Math.max(NARROWEST, longest * CHARACTER + SYMBOL));
+  const most = Math.max(1, ...names.map((each) => each.length));
+  const columns = Math.max(1, Math.min(fitting, most));
   return { ...CONFIG, legend: { ...CONFIG.legend, columns, labelLimit: width / columns - SYMBOL } };
 }
 

@@ -111,3 +111,10 @@ def test_networks_without_measured_power_have_power_and_energy(fitted: Fleet, fi
     assert answered.any()
     product = found["time_s"]["predicted"] * found["power_w"]["predicted"]
     assert found["energy_j"]["predicted"][answered].to_numpy() == pytest.approx(product[answered].to_numpy())
+
+
+def test_names_with_and_without_the_vendor_are_the_same_device(fitted: Fleet) -> None:
+    other = replace(fitted.devices["GPU A"], name="gpu-a", aliases=("NVIDIA GPU A",), units=7)
+    known = fitted.with_own({"gpu-a": other, "gpu-b2": replace(other, name="gpu-b2", aliases=())})
+    assert known["gpu-a"] == known["NVIDIA GPU A"] == fitted.devices["GPU A"]
+    assert known["gpu-b2"].units == 7

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Protocol
 
 import click
 
-from hpcbench.analysis.cases.quantities import items_of
 from hpcbench.collect.operator_lists.exported.archive import SUFFIX
 from hpcbench.collect.operator_lists.exported.program import ExportedProgram, exported_program
 from hpcbench.collect.operator_lists.lists import operator_lists
@@ -21,6 +20,7 @@ from hpcbench.commands.shared.planning import planned
 from hpcbench.config.site import Site
 from hpcbench.config.yaml_document import Document, load_yaml, parse_yaml
 from hpcbench.errors import UserError
+from hpcbench.models.items import item_of
 from hpcbench.plan.plan import Plan
 from hpcbench.store.provenance.sweep_options import SweepOptions
 from hpcbench.store.workspace import Workspace
@@ -93,7 +93,8 @@ class PlannedNetworks:
     @property
     def item(self) -> str:
         """Return what all cases process, or `sample`."""
-        return items_of(*(case.parameters.model for case in self.plan.cases)).removesuffix("s")
+        items = {item_of(case.parameters.model or "") for case in self.plan.cases}
+        return (items.pop() if len(items) == 1 else None) or "sample"
 
     def listed(self) -> ListedCases:
         """Return the cases with their operators, and print if a framework starts."""

@@ -159,7 +159,7 @@ def predict_command(
     writers = {
         "json": lambda file: write_text(predictions_json(made, wanted), file),
         "csv": lambda file: write_csv(made.results, file),
-        "html": lambda file: _write_page(made, wanted, file),
+        "html": lambda file: _write_page(made, wanted, chosen.shown, file),
     }
     write_outputs(asked, writers, dict.fromkeys(writers, plural(len(made.results), "prediction")))
     return FAILURE if len(made.refused) else SUCCESS
@@ -201,9 +201,9 @@ def _figures(made: Predictions) -> list[Figure]:
     return figures_of_predictions(made)
 
 
-def _write_page(made: Predictions, wanted: Wanted, file: str) -> None:
+def _write_page(made: Predictions, wanted: Wanted, states: frozenset[str], file: str) -> None:
     from hpcbench.report.html.render import render
     from hpcbench.report.predictor.page import page_of_predictions
 
     now = datetime.datetime.now().astimezone()
-    write_text(render(page_of_predictions(made, wanted, _figures(made), now)), file)
+    write_text(render(page_of_predictions(made, wanted, _figures(made), now, states)), file)

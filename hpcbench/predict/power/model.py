@@ -68,7 +68,9 @@ class PowerModel:
         with np.errstate(divide="ignore", invalid="ignore"):
             log_energy = power.log_value + np.log(time_s)
         own = np.where(time_half_width > 0, self.operators.energy.log_joules(rows, devices), np.nan)
-        of_energy = np.where(np.isnan(own), np.hypot(half, of_time), self.operators.energy.half_width(rows))
+        # Errors of the priors have common causes, such as a kernel that is unknown, and add up.
+        product = np.hypot(half, of_time) if self.operators.calibrations else half + of_time
+        of_energy = np.where(np.isnan(own), product, self.operators.energy.half_width(rows))
         log_energy = np.where(np.isnan(own), log_energy, own)
         most = _HIGHEST_MEAN * limits_w(rows, devices)
         joules = table(log_energy, of_energy, power.reason)

@@ -71,10 +71,12 @@ class OperatorPower:
 
         An operator that takes longer switches as often, so that its power falls, and its energy grows only by that of
         idle units. The change is the mean over the interval of the time; it is 0 for measured devices, whose power is
-        predicted from shapes, and for operators that the power limit slows down.
+        predicted from shapes, for operators that the power limit slows down, and without data: errors of the priors of
+        time and power do not balance.
         """
         found = np.zeros(len(rows))
-        depends = ~rows["device"].isin(set(self.learned)).to_numpy() & (time_half_width > 0)
+        fitted = UNSEEN in self.calibrations
+        depends = ~rows["device"].isin(set(self.learned)).to_numpy() & (time_half_width > 0) & fitted
         if depends.any():
             asked, half = rows[depends], time_half_width[depends]
             fast, slow = (

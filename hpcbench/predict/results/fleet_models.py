@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from hpcbench.config.devices.reported_names import plain
 from hpcbench.predict.choice.states import StateErrors
 from hpcbench.predict.devices.device import GPU, Device
 from hpcbench.predict.fleet import Fleet, at_times, given_time
@@ -86,8 +87,8 @@ class FleetModels:
 
 def measured_devices(fleet: Fleet, devices: Mapping[str, Device]) -> frozenset[str]:
     """Return the names of those devices that the fleet was fitted on."""
-    own = {*fleet.basis.devices, *fleet.devices}
-    return frozenset(name for name, device in devices.items() if own & {name, *device.names})
+    own = set(map(plain, (*fleet.basis.devices, *fleet.devices)))
+    return frozenset(name for name, device in devices.items() if own & set(map(plain, (name, *device.names))))
 
 
 def state_errors(fleet: Fleet, devices: Mapping[str, Device]) -> StateErrors:

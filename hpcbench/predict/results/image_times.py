@@ -3,7 +3,8 @@
 Such a network has two predictions of its time: from the list of its operators, and from the model of image networks.
 The one with the narrower interval counts, since both intervals are calibrated on devices or networks that a fit did not
 see. A list counts if its operators were measured on this device in a stream, which no other measurement can match. It
-also counts in conditions that the model of image networks was not fitted on.
+also counts in conditions that the model of image networks was not fitted on. Without any measurements, the name counts:
+its priors are from image networks, and those of lists from transformers.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ def default_times(fleet: Fleet, rows: pd.DataFrame, lists: pd.DataFrame, devices
     knows = fleet.images.knows(_by_name(rows), devices)
     profiled = rows["device"].isin(list(fleet.listed.operator_time.devices))
     narrower = _width(by_name) < _width(by_list)
-    counts = (rows["image_network"] != "") & (~has_list | (knows & narrower & ~profiled))
+    counts = (rows["image_network"] != "") & (~has_list | _no_data(fleet) | (knows & narrower & ~profiled))
     basis = _basis(fleet, rows["device"]).where(counts)
     return by_list.where(~counts, by_name).assign(**{SOURCE: np.where(counts, OF_NAME, OF_LIST)}, **basis)
 
@@ -73,6 +74,10 @@ def in_state(
     activity[unlisted.to_numpy()] = of_images(_by_name(rows[unlisted]), fleet.images.catalog, devices)
     by_name = fleet.power.predict_activity(rows, activity, devices, given)
     return {name: each.where(~unlisted, by_name[name]) for name, each in found.items()}
+
+
+def _no_data(fleet: Fleet) -> bool:
+    return not any(fleet.basis.rows.values())
 
 
 def _basis(fleet: Fleet, names: pd.Series) -> pd.DataFrame:

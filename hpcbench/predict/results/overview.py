@@ -32,15 +32,16 @@ class DeviceOverview:
 def overview(results: pd.DataFrame) -> tuple[list[DeviceOverview], int]:
     """Return the devices of a table of results in their default states, the fastest first, and the number of cases.
 
-    Cases that a device does not have or that exceed its memory do not count. Without such cases, return no devices.
+    Devices without any case are left out. Cases that a device lacks or that exceed its memory do not count. Without
+    such cases, return no devices.
     """
     usual = results[results["state"] == ""]
     kept = usual[usual[FITS] != FITS_NOT]
     times = _complete(kept, TIME)
     if times.empty:
         return [], 0
-    energies = _complete(kept, ENERGY).reindex(columns=times.columns)
-    time_ratio, energy_ratio = _mean_ratios(times), _mean_ratios(energies)
+    energies = _complete(kept, ENERGY)
+    time_ratio, energy_ratio = _mean_ratios(times), _mean_ratios(energies).reindex(times.columns)
     fastest, least = _counts(times), _counts(energies)
     too_large = usual[usual[FITS] == FITS_NOT].groupby("device").size()
     found = [
@@ -58,16 +59,16 @@ def overview(results: pd.DataFrame) -> tuple[list[DeviceOverview], int]:
 
 
 def _complete(rows: pd.DataFrame, quantity: str) -> pd.DataFrame:
-    """Return the values by case and device, for cases with values on all devices."""
+    """Return the values by case and device, for cases with values on all devices that have any."""
     found = rows.pivot_table(index="case", columns="device", values=quantity, sort=False, dropna=False)
-    return found.dropna()
+    return found.dropna(axis="columns", how="all").dropna()
 
 
 def _mean_ratios(values: pd.DataFrame) -> pd.Series[float]:
     logarithms = np.log(values.div(values.min(axis=1), axis=0).to_numpy(dtype="float64"))
-    means = logarithms.mean(axis=0) if len(values) else np.full(len(values.columns), np.nan)
+    means = logarithms.mean(axis=0) if values.size else np.full(len(values.columns), np.nan)
     return pd.Series(np.exp(means), index=values.columns)
 
 
 def _counts(values: pd.DataFrame) -> pd.Series[int]:
-    return values.idxmin(axis=1).value_counts() if len(values) else pd.Series(dtype="int64")
+    return values.idxmin(axis=1).value_counts() if values.size else pd.Series(dtype="int64")

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from hpcbench.predict.results.choices import by_case
+from hpcbench.predict.results.choices import best_states, by_case
 from hpcbench.predict.results.table import BASIS, MEMORY, QUANTITIES, TIME, limits_of
 from hpcbench.report.charts import components
 from hpcbench.report.html import page_model
 from hpcbench.report.html.figure import on_page
 from hpcbench.report.text.predictions.columns import columns
-from hpcbench.report.text.predictions.overview import ABOUT, overview_columns, overview_title
+from hpcbench.report.text.predictions.overview import (
+    ABOUT,
+    overview_columns,
+    overview_sentences,
+    overview_title,
+)
 from hpcbench.report.text.predictions.quantities import quantity
 from hpcbench.report.text.predictions.summary import Wanted, bases, limiting, recommendations, refusals, without_room
 from hpcbench.report.text.text_columns import Column
@@ -25,13 +30,21 @@ if TYPE_CHECKING:
 
 MOST_CASES = 20  # with headlines and a table of their own
 MOST_ROWS = 5000
+_ABOUT = (
+    "90 % PI: prediction interval, which contains the measured value with a probability of 90 %. Tables of cases have "
+    "the default state of each device, and its clock and power limit of least energy. The last table has all states."
+)
 _HIDDEN = ("case", "clock_mhz", "power_limit_w", "device_measured", *BASIS)
 
 
 def page_of_predictions(
-    predictions: Predictions, wanted: Wanted, figures: Iterable[components.Figure], created_at: datetime
+    predictions: Predictions,
+    wanted: Wanted,
+    figures: Iterable[components.Figure],
+    created_at: datetime,
+    states: Collection[str] = (),
 ) -> page_model.Page:
-    """Return the page of predictions."""
+    """Return the page of predictions. Tables of cases have the states with the labels `states`, and those below."""
     cases = by_case(predictions.results)
     shown = dict(list(cases.items())[:MOST_CASES])
     several = len(cases) > 1
@@ -39,19 +52,31 @@ def page_of_predictions(
         title=f"{predictions.experiment}: predictions",
         subtitle=(predictions.model,) if predictions.model else (),
         created_at=created_at,
-        headlines=tuple(
-            headline for rows in shown.values() for headline in _headlines(rows, predictions, wanted, several=several)
+        headlines=(
+            *_of_all(predictions, wanted),
+            *(each for rows in shown.values() for each in _headlines(rows, predictions, wanted, several=several)),
         ),
         notices=tuple(_notices(predictions)),
         figures=tuple(on_page(figure, wide=True) for figure in figures),
         aggregates=page_model.Aggregates(
             "Devices",
-            "90 % PI: prediction interval, which contains the measured value with a probability of 90 %.",
-            (*_overview(predictions, wanted), *(_ranking(case, rows, predictions) for case, rows in shown.items())),
+            _ABOUT,
+            (
+                *_overview(predictions, wanted),
+                *(_ranking(case, rows, predictions, states) for case, rows in shown.items()),
+            ),
             "Devices",
         ),
         table=_table(predictions),
     )
+
+
+def _of_all(predictions: Predictions, wanted: Wanted) -> Iterator[page_model.Headline]:
+    """Yield the headline on all cases."""
+    found = overview_sentences(predictions.results, wanted.quantities)
+    if found:
+        about = f"all {plural(predictions.results['case'].nunique(), 'case')}"
+        yield page_model.Headline(found[0], about=about, details=tuple(found[1:]))
 
 
 def _headlines(
@@ -84,8 +109,12 @@ def _overview(predictions: Predictions, wanted: Wanted) -> Iterator[page_model.R
         yield _table_of(f"{overview_title(count)}. {ABOUT}", found)
 
 
-def _ranking(case: str, rows: pd.DataFrame, predictions: Predictions) -> page_model.Ranking:
-    answered = rows[rows["reason"] == ""].sort_values(TIME)
+def _ranking(case: str, rows: pd.DataFrame, predictions: Predictions, states: Collection[str]) -> page_model.Ranking:
+    """Return the table of a case: default states, those of least energy, and the states with these labels."""
+    best = {(each.device, each.state) for each in best_states(rows, predictions.states)}
+    is_best = [pair in best for pair in zip(rows["device"], rows["state"], strict=True)]
+    shown = rows[rows["state"].isin(["", *states]) | pd.Series(is_best, index=rows.index)]
+    answered = shown[shown["reason"] == ""].sort_values(TIME)
     return _table_of(rows["label"].iloc[0] or case, columns(answered, predictions))
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from hpcbench.predict.calibration.intervals import ALL, Calibration
 from hpcbench.predict.power import model as power
 from hpcbench.predict.power.learned import Learned
-from hpcbench.predict.power.operators import OperatorPower, limits_w
+from hpcbench.predict.power.operators import UNSEEN, OperatorPower, limits_w
 from tests.predict.power.made_up_power import DEVICES, lists, operators, steps
 
 HALF = 0.5
@@ -15,7 +18,9 @@ HALF = 0.5
 
 @pytest.fixture(scope="module")
 def fitted() -> power.PowerModel:
-    return power.fit(operators(("card",)), steps(("card",)), lists(), DEVICES)
+    model = power.fit(operators(("card",)), steps(("card",)), lists(), DEVICES)
+    calibrations = {UNSEEN: Calibration(2, 0.1, {ALL: 1.5})}
+    return replace(model, operators=replace(model.operators, calibrations=calibrations))
 
 
 def test_switching_energy_does_not_depend_on_the_time(fitted: power.PowerModel) -> None:
@@ -37,6 +42,19 @@ def test_a_measured_time_and_a_measured_device_have_no_elasticity(fitted: power.
     assert not fitted.operators.elasticity(rows, DEVICES, rows["time_s"].to_numpy(), np.zeros(4)).any()
     own = OperatorPower(fitted.fleet, {"other": Learned({}, {}, frozenset())})
     assert not own.elasticity(rows, DEVICES, rows["time_s"].to_numpy(), np.full(4, HALF)).any()
+
+
+def test_without_data_the_power_does_not_balance_the_time() -> None:
+    rows = operators(("other",), count=4)
+    times = rows["time_s"].to_numpy()
+    assert not power.unfitted().operators.elasticity(rows, DEVICES, times, np.full(4, HALF)).any()
+
+
+def test_without_data_errors_of_time_and_power_add_up() -> None:
+    rows = operators(("other",), count=4)
+    found = power.unfitted().predict_operators(rows, DEVICES, rows["time_s"].to_numpy(), np.full(4, HALF))
+    below = {name: np.log(each["predicted"] / each["lower"]) for name, each in found.items()}
+    assert below["energy_j"].to_numpy() == pytest.approx(below["power_w"].to_numpy() + HALF)
 
 
 def test_energy_is_more_certain_than_independent_errors(fitted: power.PowerModel) -> None:

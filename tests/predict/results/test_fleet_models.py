@@ -23,6 +23,7 @@ from hpcbench.predict.results.state import State
 from hpcbench.predict.results.table import ENERGY, OF_LIST, OF_NAME, POWER, SOURCE, TIME
 from hpcbench.predict.sets.data_set import DataSet
 from hpcbench.predict.tables import operators
+from hpcbench.predict.tables.network_kinds import IMAGE
 from hpcbench.predict.tables.networks import complete
 from tests.predict.networks.listed.fleet_of_two import DEVICES, a_list, device, gemm
 from tests.predict.networks.small_catalog import CONTENT
@@ -46,7 +47,9 @@ def measured_networks() -> pd.DataFrame:
 
 @pytest.fixture(scope="module")
 def fleet() -> Fleet:
-    return replace(fit(DataSet()), images=images.fit(measured_networks(), CATALOG, KNOWN))
+    prior = fit(DataSet())
+    rested = replace(prior.basis, rows={IMAGE: {"first": 32, "second": 32}})
+    return replace(prior, images=images.fit(measured_networks(), CATALOG, KNOWN), basis=rested)
 
 
 def rows(states: tuple[State, ...] = (), on: str = "first", **changes: Any) -> pd.DataFrame:
@@ -77,7 +80,7 @@ def test_the_narrower_interval_counts(fleet: Fleet) -> None:
     by_name = fleet.images.predict(rows(), KNOWN).iloc[0]
     assert time[SOURCE] == OF_NAME
     assert time["predicted"] == pytest.approx(by_name["predicted"], rel=1e-9)
-    assert time["covered_fraction"] == 0.0  # the basis of the fleet has no rows of image networks
+    assert (time["basis_rows"], time["basis_devices"], time["device_rows"]) == (64, 2, 32)
     without = predicted(fleet, rows(image_network=""))[TIME].iloc[0]
     assert without[SOURCE] == OF_LIST
     assert without["upper"] / without["lower"] > time["upper"] / time["lower"]
@@ -89,6 +92,12 @@ def test_the_narrower_interval_counts(fleet: Fleet) -> None:
 )
 def test_conditions_without_measurements_have_the_list(fleet: Fleet, on: str, change: dict[str, Any]) -> None:
     assert predicted(fleet, rows(on=on, **change))[TIME][SOURCE].tolist() == [OF_LIST]
+
+
+def test_without_measurements_the_name_counts() -> None:
+    prior = fit(DataSet())
+    found = predicted(prior, rows(image_network="torchvision/resnet18"))[TIME].iloc[0]
+    assert (found[SOURCE], found["basis_rows"]) == (OF_NAME, 0)
 
 
 def test_a_profile_of_the_device_counts_more_than_other_measurements(fleet: Fleet) -> None:

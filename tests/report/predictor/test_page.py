@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
+from hpcbench.predict.results.state import State
 from hpcbench.report.html.render import render
 from hpcbench.report.predictor.chart import figures_of_predictions
 from hpcbench.report.predictor.page import page_of_predictions
@@ -19,11 +20,11 @@ NOON = datetime(2026, 11, 30, 12, tzinfo=UTC)
 def test_the_page_has_recommendations_tables_and_all_values() -> None:
     made = made_predictions()
     page = page_of_predictions(made, Wanted(), figures_of_predictions(made), NOON)
-    assert [each.about for each in page.headlines] == ["batch_size=8", "batch_size=16"]
-    assert page.headlines[0].sentence.startswith("Inconclusive: l40s may be as fast as h100-sxm")
-    assert any("needs least energy" in line for line in page.headlines[0].details)
+    assert [each.about for each in page.headlines] == ["all 2 cases", "batch_size=8", "batch_size=16"]
+    assert page.headlines[1].sentence.startswith("Inconclusive: l40s may be as fast as h100-sxm")
+    assert any("needs least energy" in line for line in page.headlines[1].details)
     assert page.aggregates is not None
-    assert [len(each.places) for each in page.aggregates.tables] == [6, 6]
+    assert [len(each.places) for each in page.aggregates.tables] == [3, 6, 6]
     assert len(page.table.rows) == 16
     assert any("unknown-device" in line for line in page.notices)
 
@@ -39,6 +40,21 @@ def test_the_first_table_is_over_all_cases() -> None:
     made = made_predictions(question(2, devices=("l40s", "h100-sxm")))
     page = page_of_predictions(made, Wanted(), [], NOON)
     assert page.aggregates is not None
+    assert page.headlines[0].about == "all 2 cases"
+    assert page.headlines[0].sentence == "Lowest predicted time: h100-sxm in 2 of 2 cases."
+    assert page.headlines[0].details == ("Lowest predicted energy: l40s in 2 of 2 cases.",)
     first = page.aggregates.tables[0]
     assert first.title.startswith("All devices over 2 cases. ")
     assert [row.cells[0] for row in first.places] == ["h100-sxm", "l40s"]
+
+
+def test_tables_of_cases_have_default_best_and_asked_states() -> None:
+    slow, slower = State(clock_mhz=960), State(clock_mhz=900)
+    made = made_predictions(question(1, (slow, slower), ("l40s",)))
+    for states, expected in (
+        ((), ["l40s", "l40s at 960 MHz"]),
+        (("900 MHz",), ["l40s", "l40s at 960 MHz", "l40s at 900 MHz"]),
+    ):
+        page = page_of_predictions(made, Wanted(), [], NOON, states)
+        assert page.aggregates is not None
+        assert [row.cells[0] for row in page.aggregates.tables[0].places] == expected
