@@ -83,7 +83,7 @@ def _scaled(listed: pd.DataFrame, pixels: Floats, items: Floats) -> pd.DataFrame
 
 def _reason(name: str, entry: Entry | None, batch: float) -> str:
     if entry is None:
-        return f"network {name!r} is not in the catalog of image networks, and its row has no `gmacs`"
+        return f"network {name!r} is not in the catalog of image networks, and its row has no `gmacs` or `image_size`"
     return "" if batch >= 1 else f"network {name!r}: batch size unknown"
 
 
@@ -91,7 +91,9 @@ def _entries(networks: pd.DataFrame, catalog: Catalog) -> tuple[list[Entry | Non
     """Return the entry of each row, and how many of its images cost as much as one of the network."""
     found: dict[tuple[str, float, float], tuple[Entry | None, float]] = {}
     entries, scales = [], []
-    for name, mparams, gmacs in zip(networks["network"], networks["mparams"], networks["gmacs"], strict=True):
+    takes_images = networks["image_size"].notna()
+    comparable = networks["gmacs"].where(takes_images)  # others resemble no image network
+    for name, mparams, gmacs in zip(networks["network"], networks["mparams"], comparable, strict=True):
         key = (name, mparams, gmacs)
         if key not in found:
             entry = catalog.find(name, mparams)

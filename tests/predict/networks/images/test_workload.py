@@ -49,3 +49,8 @@ def test_reasons_of_networks_without_operators(small: Catalog) -> None:
     assert "not in the catalog" in found.reason[0]
     assert "batch size" in found.reason[1]
     assert found.operators.empty
+
+
+def test_a_network_without_images_resembles_none(small: Catalog) -> None:
+    found = workload(_rows({"network": "wide_x", "gmacs": 1.0, "image_size": math.nan, "sequence_length": 64}), small)
+    assert "not in the catalog" in found.reason[0]
