@@ -70,19 +70,16 @@ class Kriging:
 
     def predict(self, asked: Points) -> tuple[Floats, Floats]:
         """Return the mean and the standard deviation of the logarithm at other points, for new networks."""
-        factor, weights = self._solved
         common = self._covariance(asked, self.points)
-        shown = np.linalg.solve(factor, common.T)
-        variance = self._own_variance(asked) - np.sum(shown**2, axis=0)
-        return common @ weights, np.sqrt(np.maximum(variance, 0.0) + _NOISE**2)
+        weights = common @ self._precision
+        variance = self._own_variance(asked) - np.sum(weights * common, axis=1)
+        return weights @ self.rest, np.sqrt(np.maximum(variance, 0.0) + _NOISE**2)
 
     @cached_property
-    def _solved(self) -> tuple[Floats, Floats]:
-        """Return the Cholesky factor of the covariance of the points with noise, and the weights of the points."""
+    def _precision(self) -> Floats:
+        """Return the inverse of the covariance of the points with noise."""
         own = self._covariance(self.points, self.points) + np.eye(len(self.rest)) * _NOISE**2
-        factor = np.asarray(np.linalg.cholesky(own), dtype="float64")
-        weights = np.linalg.solve(factor.T, np.linalg.solve(factor, self.rest))
-        return factor, np.asarray(weights, dtype="float64")
+        return np.asarray(np.linalg.inv(own), dtype="float64")
 
     @cached_property
     def _centre(self) -> Floats:

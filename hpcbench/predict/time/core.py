@@ -15,7 +15,7 @@ from hpcbench.predict.time.families import borrowed
 from hpcbench.predict.time.few_rows import SIZES, FewRows, Subjects, fit_few_rows
 from hpcbench.predict.time.floors import Floors, fit_floors
 from hpcbench.predict.time.prepared import Prepared
-from hpcbench.predict.time.priors import BORROWED, KNOWN_FLOOR_SPREAD, prior_values
+from hpcbench.predict.time.priors import BETWEEN, BORROWED, KNOWN_FLOOR_SPREAD, prior_values
 
 _ROWS_OF_HALF_WEIGHT = 3.0  # of a family's offset in the level of a device
 _FLEET_WEIGHT = 0.5  # of the fleet in the level of a device, in families
@@ -45,8 +45,8 @@ class Core:
     def efficiency(self, asked: Prepared) -> tuple[Floats, Floats]:
         """Return the logarithms of kernel time over bound, and their spread within and between devices."""
         log_efficiency = prior_values(asked.rows, "log_efficiency")
-        spread = prior_values(asked.rows, "spread")
         correction, unknown = _corrections(self.few, asked, FewRows.kernel)
+        spread = prior_values(asked.rows, "spread") * np.sqrt(1.0 - BETWEEN * (1.0 - unknown**2))
         for family, model in self.efficiencies.items():
             of = (asked.family == family).to_numpy()
             if of.any():

@@ -110,3 +110,12 @@ def test_a_few_rows_correct_the_fleet_for_their_device(model: OperatorTime) -> N
     assert np.median(found.log_value - log_time) == pytest.approx(0.0, abs=0.1)
     assert np.median(without.log_value - log_time) < -0.25
     assert np.median(found.spread) < 0.7 * np.median(without.spread)
+
+
+def test_a_few_rows_narrow_the_prior_of_a_device_without_a_fleet() -> None:
+    devices = {"middle": DEVICES["middle"]}
+    asked = products(devices, 100, seed=1)
+    asked = asked[asked["time_s"] > 10 * FLOOR_S].reset_index(drop=True)
+    found = fit(products(devices, 60), devices)
+    assert np.median(np.abs(found.predict(asked, devices)["predicted"] / asked["time_s"] - 1)) < 0.08
+    assert np.median(found.estimate(asked, devices).spread) < 0.85 * np.median(PRIOR.estimate(asked, devices).spread)
