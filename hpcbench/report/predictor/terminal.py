@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import pandas as pd
@@ -9,9 +10,10 @@ from rich.console import Console
 from rich.text import Text
 
 from hpcbench.predict.results.choices import by_case
+from hpcbench.report.text.predictions.case_tables import kind_columns, state_columns
 from hpcbench.report.text.predictions.columns import columns
 from hpcbench.report.text.predictions.overview import ABOUT, overview_columns, overview_title
-from hpcbench.report.text.predictions.summary import Wanted, bases, limiting, recommendations, refusals, without_room
+from hpcbench.report.text.predictions.summary import Wanted, bases, comparisons, has_states, refusals, without_room
 from hpcbench.report.text.text_columns import as_table, fitting
 from hpcbench.util.text import plural
 
@@ -57,12 +59,17 @@ def _print_case(
     if len(answered):
         console.print(as_table(fitting(columns(answered, predictions), console.width)))
         console.print()
-    lines = [
-        *recommendations(rows, predictions, wanted),
-        *(f"time by kind: {line}" for line in limiting(rows, predictions)),
-        *(f"based on: {line}" for line in bases(shown)),
-        *without_room(shown),
-        *refusals(shown),
-    ]
+    _print_lines(comparisons(rows, predictions, wanted), console)
+    tables = [state_columns(rows, predictions) if has_states(wanted) else [], kind_columns(rows, predictions)]
+    for found in filter(None, tables):
+        console.print()
+        console.print(as_table(fitting(found, console.width)))
+    based_on = [f"based on: {line}" for line in bases(shown)]
+    if based_on:
+        console.print()
+    _print_lines([*based_on, *without_room(shown), *refusals(shown)], console)
+
+
+def _print_lines(lines: Iterable[str], console: Console) -> None:
     for line in lines:
         console.print(Text(line), soft_wrap=True)

@@ -56,7 +56,7 @@ def test_each_case_has_a_table_and_recommendations(predict: Callable[..., Any]) 
     assert text.index("batch_size=4\n") < text.index("batch_size=8\n")
     for words in ("time (ms)", "90 % PI", "energy (J)", "h100-sxm", "compute", "price per million samples (EUR)"):
         assert words in text
-    assert "time by kind: a100-pcie-40, h100-sxm: gemm 100 %" in text
+    assert [line.split() for line in text.splitlines()].count(["h100-sxm", "gemm", "100", "%"]) == 2
     assert "roofline of the data sheet; no measurements" in text
     assert "Models without measurements, from data sheets alone; to fit them: hpcbench predictor fit" in text
 

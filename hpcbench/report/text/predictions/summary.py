@@ -29,6 +29,18 @@ class Wanted:
 
 def recommendations(rows: pd.DataFrame, predictions: Predictions, wanted: Wanted) -> Iterator[str]:
     """Yield the recommendations for the rows of a case, then the state of each device that needs least energy."""
+    yield from comparisons(rows, predictions, wanted)
+    if has_states(wanted):
+        yield from map(sentences.best_state, best_states(rows, predictions.states))
+
+
+def has_states(wanted: Wanted) -> bool:
+    """Return whether the states of least energy are wanted."""
+    return ENERGY in wanted.quantities and wanted.within_s is None
+
+
+def comparisons(rows: pd.DataFrame, predictions: Predictions, wanted: Wanted) -> Iterator[str]:
+    """Yield which device of a case is recommended, by each wanted quantity or within the limit of the time."""
     if wanted.within_s is not None:
         yield from sentences.within_limit(
             within(rows, wanted.within_s, predictions.states, predictions.errors.get(ENERGY))
@@ -38,8 +50,6 @@ def recommendations(rows: pd.DataFrame, predictions: Predictions, wanted: Wanted
         found = best_device(rows, quantity, predictions.errors.get(quantity))
         if found is not None and (text := sentences.recommendation(found, quantity)):
             yield text
-    if ENERGY in wanted.quantities:
-        yield from map(sentences.best_state, best_states(rows, predictions.states))
 
 
 def limiting(rows: pd.DataFrame, predictions: Predictions) -> list[str]:
