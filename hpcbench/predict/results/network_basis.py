@@ -14,6 +14,8 @@ from hpcbench.predict.tables import operators as table
 from hpcbench.predict.time.families import families
 from hpcbench.predict.time.model import OperatorTime
 
+_FARTHEST = 3.0  # standard deviations of one operator that count: features that hardly vary in the data have tiny ones
+
 
 def network_basis(
     kernels: pd.DataFrame,
@@ -31,7 +33,7 @@ def network_basis(
     `basis_devices` devices; `device_rows` are those on the device itself. `covered_fraction` is the fraction of the
     time in kinds of operators with measurements, `measured_fraction` in operators that were measured on the device with
     the same sizes. `distance` is how far the operators are from the measured ones: the mean over the time, in standard
-    deviations; NaN without measurements.
+    deviations, of which each operator has at most 3; NaN without measurements.
     """
     places = pd.RangeIndex(count)
     if kernels.empty:
@@ -55,7 +57,8 @@ def _fractions(
     seconds = kernels["total_s"].to_numpy(dtype="float64")
     is_measured = np.array([key in measured for key in keys(rows)], dtype=bool)
     covered = np.where(basis["basis_rows"] > 0, seconds, 0.0)
-    distance = np.where(is_measured, 0.0, np.nan_to_num(basis["distance"].to_numpy(dtype="float64")))
+    far = np.nan_to_num(basis["distance"].to_numpy(dtype="float64"))
+    distance = np.where(is_measured, 0.0, np.minimum(far, _FARTHEST))
     parts = {"covered": covered, "measured": np.where(is_measured, seconds, 0.0), "distance": covered * distance}
     total = pd.DataFrame({"all": seconds, **parts}).groupby(kernels["place"].to_numpy()).sum()
     return pd.DataFrame(

@@ -82,7 +82,7 @@ def _errors(errors: Sequence[TypicalError]) -> Table:
     table.add_column("other devices", justify="right")
     for each in errors:
         table.add_row(
-            f"{_NAMES[each.quantity]}: {escape(each.kind)}",
+            f"{_NAMES[each.quantity]}: {escape(each.kind.replace('_', ' '))}",
             *(f"-{low:.0f} to +{high:.0f} %" for low, high in (each.seen, each.unseen)),
         )
     return table

@@ -45,12 +45,17 @@ def test_operators_with_the_same_sizes_are_measured() -> None:
 
 
 def test_the_distance_is_a_mean_over_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Hull, "distance", lambda self, features: np.array([0.0, 3.0]))
+    monkeypatch.setattr(Hull, "distance", lambda self, features: np.array([0.0, 2.0]))
     rows = kernels(gemm(64, 64, 64), gemm(128, 64, 64)).assign(total_s=[1.0, 3.0])
-    assert basis(rows)["distance"] == pytest.approx(2.25)
+    assert basis(rows)["distance"] == pytest.approx(1.5)
 
 
 def test_a_network_without_kernels_rests_on_nothing() -> None:
     found = network_basis(pd.DataFrame(), 2, DEVICES, TIME, (), NETWORKS)
     assert list(found.columns) == list(OF_TIME)
     assert found["basis_rows"].tolist() == [0, 0]
+
+
+def test_one_operator_counts_with_three_standard_deviations_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Hull, "distance", lambda self, features: np.array([0.0, 1000.0]))
+    assert basis(kernels(gemm(64, 64, 64), gemm(128, 64, 64)))["distance"] == pytest.approx(1.5)
