@@ -21,7 +21,7 @@ from hpcbench.report.text.predictions.overview import (
     overview_title,
 )
 from hpcbench.report.text.predictions.quantities import quantity
-from hpcbench.report.text.predictions.summary import Wanted, bases, limiting, recommendations, refusals, without_room
+from hpcbench.report.text.predictions.summary import Wanted, bases, comparisons, refusals, without_room
 from hpcbench.report.text.text_columns import Column
 from hpcbench.util.text import plural
 
@@ -63,7 +63,7 @@ def page_of_predictions(
             _ABOUT,
             (
                 *_overview(predictions, wanted),
-                *(_ranking(case, rows, predictions, states) for case, rows in shown.items()),
+                *(table for case, rows in shown.items() for table in _tables(case, rows, predictions, wanted, states)),
             ),
             "Devices",
         ),
@@ -83,10 +83,9 @@ def _headlines(
     rows: pd.DataFrame, predictions: Predictions, wanted: Wanted, *, several: bool
 ) -> Iterator[page_model.Headline]:
     """Yield the first recommendation of a case as the headline, with the others and what they rest on as details."""
-    found = list(recommendations(rows, predictions, wanted))
+    found = list(comparisons(rows, predictions, wanted))
     details = [
         *found[1:],
-        *(f"Time by kind of operator: {line}." for line in limiting(rows, predictions)),
         *(f"{line}." for line in without_room(rows)),
         *(f"Based on: {line}." for line in bases(rows)),
     ]
@@ -107,6 +106,17 @@ def _overview(predictions: Predictions, wanted: Wanted) -> Iterator[page_model.R
     found, count = overview_columns(predictions.results, wanted.quantities)
     if found:
         yield _table_of(f"{overview_title(count)}. {ABOUT}", found)
+
+
+def _tables(
+    case: str, rows: pd.DataFrame, predictions: Predictions, wanted: Wanted, states: Collection[str]
+) -> Iterator[page_model.Ranking]:
+    """Yield the tables of a case: its devices, the states of least energy, and the kinds of operators."""
+    title = rows["label"].iloc[0] or case
+    yield _ranking(case, rows, predictions, states)
+    of_states = state_columns(rows, predictions) if has_states(wanted) else []
+    others = {"least energy": of_states, "time by kind of operator": kind_columns(rows, predictions)}
+    yield from (_table_of(f"{title}: {what}", found) for what, found in others.items() if found)
 
 
 def _ranking(case: str, rows: pd.DataFrame, predictions: Predictions, states: Collection[str]) -> page_model.Ranking:

@@ -24,7 +24,7 @@ def test_the_page_has_recommendations_tables_and_all_values() -> None:
     assert page.headlines[1].sentence.startswith("Inconclusive: l40s may be as fast as h100-sxm")
     assert any("needs least energy" in line for line in page.headlines[1].details)
     assert page.aggregates is not None
-    assert [len(each.places) for each in page.aggregates.tables] == [3, 6, 6]
+    assert [len(each.places) for each in page.aggregates.tables] == [3, 6, 3, 3, 6, 3, 3]
     assert len(page.table.rows) == 16
     assert any("unknown-device" in line for line in page.notices)
 

@@ -17,7 +17,6 @@ from hpcbench.util.text import in_list, plural
 
 NO_DATA = "roofline of the data sheet; no measurements"
 MAY_NOT_FIT = "may not fit: the upper limit of the memory exceeds that of the device"
-_MOST_KINDS = 4
 _SMALLEST = 0.01  # share of the time that is shown
 _COVERED = 0.9  # of the time in kinds of operators with measurements; with less, the rest is shown
 _MOST = 0.5  # of the time in such kinds; with less, their distance says little
@@ -119,15 +118,6 @@ def _spans(states: Sequence[Candidate]) -> Iterator[str]:
     for unit, found in values.items():
         low, high = min(found), max(found)
         yield f"{low:g} {unit}" if low == high else f"{low:g} to {high:g} {unit}"
-
-
-def shares(rows: pd.DataFrame) -> str:
-    """Return the largest shares of the time by kind of operator: `gemm 62 %, pointwise 20 %, others 18 %`."""
-    shown = rows[rows["share"] >= _SMALLEST].head(_MOST_KINDS)
-    pairs = zip(shown["kind"], shown["share"], strict=True)
-    words = [f"{kind.replace('_', ' ')} {_percent(share)}" for kind, share in pairs]
-    rest = 1.0 - float(shown["share"].sum())
-    return ", ".join([*words, *([f"others {_percent(rest)}"] if rest >= _SMALLEST else [])])
 
 
 def basis(row: pd.Series[Any]) -> str:

@@ -52,15 +52,6 @@ def comparisons(rows: pd.DataFrame, predictions: Predictions, wanted: Wanted) ->
             yield text
 
 
-def limiting(rows: pd.DataFrame, predictions: Predictions) -> list[str]:
-    """Return the shares of the time by kind of operator, for devices of a case: `a100: gemm 62 %, pointwise 38 %`."""
-    case = rows["case"].iloc[0]
-    own = predictions.shares[predictions.shares["case"] == case]
-    answered = rows[(rows["reason"] == "") & (rows["state"] == "")]
-    by_device = ((device, own[own["device"] == device]) for device in answered["device"])
-    return sentences.grouped((device, sentences.shares(each)) for device, each in by_device if len(each))
-
-
 def bases(rows: pd.DataFrame) -> list[str]:
     """Return what the predictions of a case rest on, for its devices."""
     answered = rows[(rows["reason"] == "") & (rows["state"] == "")]
