@@ -13,6 +13,7 @@ from hpcbench.predict.results.table import BASIS, MEMORY, QUANTITIES, TIME, limi
 from hpcbench.report.charts import components
 from hpcbench.report.html import page_model
 from hpcbench.report.html.figure import on_page
+from hpcbench.report.text.predictions.case_tables import kind_columns, state_columns
 from hpcbench.report.text.predictions.columns import columns
 from hpcbench.report.text.predictions.overview import (
     ABOUT,
@@ -21,7 +22,7 @@ from hpcbench.report.text.predictions.overview import (
     overview_title,
 )
 from hpcbench.report.text.predictions.quantities import quantity
-from hpcbench.report.text.predictions.summary import Wanted, bases, comparisons, refusals, without_room
+from hpcbench.report.text.predictions.summary import Wanted, bases, comparisons, has_states, refusals, without_room
 from hpcbench.report.text.text_columns import Column
 from hpcbench.util.text import plural
 
