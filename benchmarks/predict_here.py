@@ -8,7 +8,7 @@ predict_here.yaml, which are then measured: networks that were not profiled, and
 sizes, sequence lengths, and one thread. Two more tables show the sum of the measured operators of each profiled network
 relative to its whole step, and its error if it is left out of the fit.
 
-It exits with 1 if a limit is missed.
+The exit status is 1 if a limit is missed.
 """
 
 from __future__ import annotations

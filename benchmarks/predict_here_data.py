@@ -61,7 +61,7 @@ class Measured:
 
     @property
     def has_interference(self) -> bool:
-        """Return whether other processes disturbed a run."""
+        """Return whether a run had interference."""
         return any((runs["interference"] == INTERFERENCE).any() for runs in self.runs.values())
 
     def data(self, only: str = "", without: str = "") -> DataSet:

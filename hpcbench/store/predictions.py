@@ -102,7 +102,7 @@ def read_predictions(paths: SweepPaths, tell: Callable[[str], object]) -> SweepP
     try:
         data = decoded(content(paths.predictions))
         if not isinstance(data, dict) or data.get("schema") != SCHEMA:
-            raise ValueError(f"it has no schema {SCHEMA}")
+            raise ValueError(f"its schema is not {SCHEMA}")
         found = from_json(SweepPredictions, data)
         wrong = [each.case for each in found.cases if not all(estimate.is_valid for estimate in each.estimates)]
         if wrong:

@@ -1,4 +1,4 @@
-"""Keep the environment variables of this process as they are, whatever libraries set."""
+"""Keep the environment variables of this process unchanged by libraries."""
 
 from __future__ import annotations
 

@@ -71,8 +71,8 @@ def case(**values: Any) -> list[dict[str, Any]]:
     ("text", "reason"),
     [
         ("{", ""),
-        ("[]", "it has no schema 1"),
-        (changed(schema=2), "it has no schema 1"),
+        ("[]", "its schema is not 1"),
+        (changed(schema=2), "its schema is not 1"),
         (changed(model=3), "model is a number"),
         (changed(cases=case(time_s={"value": "fast", "low": 1, "high": 2})), "time_s.value is a string"),
         (changed(cases=case(time_s={"value": 3, "low": 1, "high": 2})), "an interval of the case c1 is not valid"),

@@ -1,7 +1,7 @@
 """The table of cases with predictions next to measured values.
 
 The measured value of a case is its median. It is compared with the 90 % prediction interval of one case, so that about
-one case in ten is outside even if the models are right.
+one case in ten is outside even if the models are correct.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ def numbers(_: click.Context, option: click.Parameter, text: str | None) -> tupl
     try:
         return tuple(float(each) for each in text.split(",")) if text else ()
     except ValueError as error:
-        raise click.BadParameter(f"'{text}' is not a number, or several with commas", param=option) from error
+        raise click.BadParameter(f"'{text}' is not a number, or several separated by commas", param=option) from error
 
 
 def asked_devices(

@@ -48,7 +48,7 @@ class Networks(Protocol):
 
     @property
     def kinds(self) -> frozenset[str]:
-        """Return the devices of the cases, `cpu` and `gpu`; empty if a program does not say."""
+        """Return the devices of the cases, `cpu` and `gpu`; empty if unknown, as for a program."""
 
     @property
     def cores(self) -> int:
@@ -140,7 +140,9 @@ def sizes(_: click.Context, option: click.Parameter, text: str | None) -> tuple[
     except ValueError:
         found = (0,)
     if any(each < 1 for each in found):
-        raise click.BadParameter(f"'{text}' is not a whole number above 0, or several with commas", param=option)
+        raise click.BadParameter(
+            f"'{text}' is not a whole number above 0, or several separated by commas", param=option
+        )
     return found
 
 
@@ -181,7 +183,7 @@ def _refused(file: Path, reason: str) -> UserError:
     """Return the error for an ONNX file whose operators cannot be listed, with the options that may help."""
     fixed = re.search(r"has a fixed batch size of (\d+), not (\d+)", reason)
     if fixed:
-        what = f"the graph has a fixed batch of {fixed[1]}, not {fixed[2]}"
+        what = f"the graph has a fixed batch size of {fixed[1]}, not {fixed[2]}"
         hint = f"use {_BATCHES} {fixed[1]}, or export it with a dynamic batch"
         return UserError(what, where=str(file), hint=hint)
     hint = ""

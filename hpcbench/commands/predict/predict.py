@@ -61,14 +61,15 @@ Nothing is measured, and no network is computed: PyTorch lists its operators. `h
     metavar="NAMES",
     shell_complete=complete_devices,
     help="Predict on these devices, separated by commas: names of `hpcbench list devices`, or measured nodes.  "
-    "[default: the measured nodes of the workspace]",
+    "[default: this node if it was measured, otherwise all measured nodes]",
 )
 @click.option(
     "--batch-size",
     "batch_sizes",
     metavar="N",
     callback=sizes,
-    help="Batch sizes of an ONNX file or exported program, separated by commas.  [default: 1, or that of the export]",
+    help="Predict an ONNX file or exported program at these batch sizes, separated by commas.  "
+    "[default: 1, or that of the export]",
 )
 @click.option("--fastest", is_flag=True, help="Recommend the fastest device.  [default: also that of least energy]")
 @click.option("--least-energy", is_flag=True, help="Recommend the device that needs least energy.")

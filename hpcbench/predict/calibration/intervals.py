@@ -43,7 +43,7 @@ class Calibration:
 
 @dataclass(frozen=True)
 class Expected:
-    """What the effects of clusters are expected to be: a standard deviation, as certain as from so many clusters."""
+    """The prior of effects of clusters: a standard deviation, as certain as an estimate from so many clusters."""
 
     deviation: float
     clusters: float
@@ -61,7 +61,7 @@ def calibrated(
 
     `errors` has the columns `error` (logarithm of measured over predicted), `spread`, `group` and `cluster`. With
     `shared`, the rows of a new cluster share an error; otherwise, the cluster is known, and its effect is in the fit.
-    Clusters count equally. What is `expected` of their effects counts in addition to the errors. Raise ValueError if
+    Clusters count equally. The prior `expected` of their effects counts in addition to the errors. Raise ValueError if
     there are no errors.
     """
     if errors.empty:

@@ -2,8 +2,8 @@
 
 The logarithm of time over the simple model is a Gaussian process [1, equations 2.22 to 2.24]. Its covariance is a sum
 of what operators have in common: the device, their kind, their function, their number of threads, and how they were
-timed. Operators of one kind are also alike if their sizes are: an exponential covariance of the distance of sizes, and
-a linear one, with which trends continue beyond the measured sizes.
+timed. Operators of one kind and of similar sizes are also correlated. Their covariance is exponential in the distance
+of sizes, plus a linear one, with which trends continue beyond the measured sizes.
 
 [1] C. E. Rasmussen, C. K. I. Williams, "Gaussian processes for machine learning", MIT Press, 2006.
 """

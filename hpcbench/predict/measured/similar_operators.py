@@ -1,8 +1,8 @@
 """The time of operators on CPUs whose operators were measured, from similar ones on the same CPUs.
 
 The simple model is the roofline of the CPUs for the number of threads, with the cost of a call and of page faults.
-Models of other devices do not count: they are fitted on GPUs. GPUs, and CPUs without measurements, have the time of
-another model.
+Models of other devices are not used, because they are fitted on GPUs. The times of GPUs, and of CPUs without
+measurements, are from another model.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class SimilarTime:
 
 
 def similar_times(operators: pd.DataFrame, devices: Mapping[str, Device], others: OperatorTime) -> SimilarTime:
-    """Return the model of the CPUs that have enough measured operators; `others` answers for other devices."""
+    """Return the model of the CPUs that have enough measured operators; `others` predicts other devices."""
     found = {}
     for key, rows in operators[operators["time_s"] > 0].groupby("device", sort=True):
         device = devices.get(str(key))

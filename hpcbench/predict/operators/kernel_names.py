@@ -1,4 +1,4 @@
-"""What the name of a kernel says: the tile of the output that it computes, and whether it divides k.
+"""What the name of a kernel contains: the tile of the output that it computes, and whether it divides k.
 
 cuBLAS names float32 kernels after their tile [1], as in `volta_sgemm_128x64_nn`, which covers 128 columns and 64 rows
 of the output, because it stores matrices by columns. `sliced` kernels divide k among the warps of a block.
@@ -21,7 +21,7 @@ _TILE = re.compile(r"(?:gemm[a-z_]*_|tilesize)(\d+)x(\d+)")
 
 @dataclass(frozen=True)
 class Kernels:
-    """The kernels of rows; NaN if the name does not say it."""
+    """The kernels of rows; NaN if the name does not contain it."""
 
     rows: Floats  # of a tile
     columns: Floats
@@ -29,7 +29,7 @@ class Kernels:
 
 
 def kernels(names: pd.Series) -> Kernels:
-    """Return what the names of kernels say."""
+    """Return what the names of kernels contain."""
     found = {name: _kernel(name) for name in names.unique()}
     columns = np.array([found[name] for name in names], dtype="float64").reshape(len(names), 3).T
     return Kernels(*columns)

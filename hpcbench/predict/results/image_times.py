@@ -1,10 +1,12 @@
 """The time of cases whose network the catalog of image networks has, in addition to the list of their operators.
 
 Such a network has two predictions of its time: from the list of its operators, and from the model of image networks.
-The one with the narrower interval counts, since both intervals are calibrated on devices or networks that a fit did not
-see. A list counts if its operators were measured on this device in a stream, which no other measurement can match. It
-also counts in conditions that the model of image networks was not fitted on. Without any measurements, the name counts:
-its priors are from image networks, and those of lists from transformers.
+The one with the narrower interval is used, since both intervals are calibrated on devices or networks that a fit did
+not see. The exceptions are:
+
+- The list is used if its operators were measured on this device in a stream, which is the most accurate measurement.
+- The list is used in conditions that the model of image networks was not fitted on.
+- Without any measurements, the name is used: its priors are from image networks, and those of lists from transformers.
 """
 
 from __future__ import annotations
@@ -41,7 +43,7 @@ _VALUES = ("predicted", "lower", "upper", "reason")
 
 
 def default_times(fleet: Fleet, rows: pd.DataFrame, lists: pd.DataFrame, devices: Mapping[str, Device]) -> pd.DataFrame:
-    """Return the times of rows in the default state of their devices, each from the model that counts.
+    """Return the times of rows in the default state of their devices, each from the model that is used.
 
     The table has the columns of predictions, `table.SOURCE`, and for rows from the model of image networks, what this
     rests on: the columns `table.OF_TIME`, NaN for other rows.

@@ -28,7 +28,7 @@ _ROW_WISE_DETAIL = ("cache", "rows_per_unit")  # features of row-wise operators 
 
 @dataclass(frozen=True)
 class Size:
-    """How much a fit may cost; devices have no trees of their own without rounds for them."""
+    """Rounds of boosting for all devices, and for each device; with 0 of the latter, devices have no own trees."""
 
     rounds: int = 200
     own_rounds: int = 120
@@ -112,7 +112,7 @@ def fit_efficiency(
 
 
 def _half_named(features: pd.DataFrame) -> pd.DataFrame:
-    """Return the features without the names of every other row's kernel: most operators are asked without a name."""
+    """Return the features without the kernel name of every other row: most operators to predict have no such name."""
     unnamed = np.arange(len(features)) % 2 == 1
     return features.assign(**{name: features[name].mask(unnamed) for name in NAMED})
 

@@ -1,10 +1,10 @@
-"""What a few measured operators of a device say about all of its operators.
+"""How a few measured operators of a device correct the predictions of all its operators.
 
 Two functions differ from the fleet's by device: the efficiency of kernels, and the floor of calls. Both are Gaussian
 processes around the fleet [1]. What a family has in common with others, what it has of its own, and what only similar
 sizes share, are their covariances. The logarithm of a measured time depends on both by the slopes of its call's cost,
-so that a call at its floor says nothing about its kernel; the slopes are those at the last estimate [2]. Large errors
-count less (Huber's weights).
+so that a call at its floor contains no information on its kernel. The slopes are those at the last estimate [2]. Large
+errors have less weight (Huber's weights).
 
 [1] C. E. Rasmussen, C. K. I. Williams, "Gaussian processes for machine learning" (2006), equations 2.23 and 2.24.
 [2] B. M. Bell, F. W. Cathey, "The iterated Kalman filter update as a Gauss-Newton method", IEEE TAC 38(2), 1993.
@@ -104,7 +104,7 @@ class FewRows:
 
 
 def fit_few_rows(subjects: Subjects, time_s: Floats, free_s: Floats, floor_s: Floats, events_s: Floats) -> FewRows:
-    """Return what measured times of one device say, given the fleet's times of their kernels, floors and events.
+    """Return the rows of one device from its measured times and the fleet's times of kernels, floors and events.
 
     All times are in seconds.
     """

@@ -20,7 +20,7 @@ from hpcbench.util.text import plural
 MAX_ROWS = 200
 RULE = (
     f"The measured value is the median of a case. The {INTERVAL} is the prediction interval of one case: if the models "
-    "are right, about one value in ten is outside. Rows outside come first."
+    "are correct, about one value in ten is outside. Rows outside come first."
 )
 _HEADINGS = (
     *(page_model.Heading(title, numeric=False) for title in ("case", "predicted on", "quantity")),

@@ -27,7 +27,7 @@ def cases(*rows: dict[str, Any]) -> pd.DataFrame:
 
 
 def predictions(*rows: dict[str, Any]) -> pd.DataFrame:
-    """Rows with a time of 0.1 s (0.05 to 0.2) on the CPUs of USUAL, unless they say otherwise."""
+    """Rows with a time of 0.1 s (0.05 to 0.2) on the CPUs of USUAL, unless a row has other values."""
     usual = {"sweep": "one", DEVICE: "my-node", NAMES: ["my-node", "AMD EPYC 7763"], **time(0.1, 0.05, 0.2)}
     made = [{**dict.fromkeys(COLUMNS), **usual, "case": f"c{place}", **row} for place, row in enumerate(rows)]
     return pd.DataFrame(made, columns=list(COLUMNS))

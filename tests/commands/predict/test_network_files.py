@@ -47,7 +47,7 @@ def test_a_custom_operator_is_refused_by_its_name(invoke: CommandLine) -> None:
         (["none.onnx"], "'none.onnx' not found"),
         (["net.pt2", "--batch-size", "0"], "'0' is not a whole number above 0"),
         (["net.pt2", "--batch-size", "1,x"], "'1,x' is not a whole number above 0"),
-        (["net.pt2", "--batch-size", "65"], "a batch of 65 exceeds 64"),
+        (["net.pt2", "--batch-size", "65"], "the batch size 65 exceeds 64"),
         (["net.pt2", "--set", "parameters.dtype=float16"], "--set requires an experiment or an ONNX file"),
         (["quickstart", "--batch-size", "8"], "--batch-size requires an ONNX file or an exported program"),
     ],
@@ -66,7 +66,7 @@ def test_mistakes_end_in_a_message(invoke: CommandLine, arguments: list[str], me
         ("", "", ""),
         (
             "{file} has a fixed batch size of 2, not 1; set batch_size: 2",
-            "error: the graph has a fixed batch of 2, not 1 --> net.onnx",
+            "error: the graph has a fixed batch size of 2, not 1 --> net.onnx",
             "use --batch-size 2",
         ),
         (

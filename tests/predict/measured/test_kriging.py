@@ -52,7 +52,7 @@ def test_the_deviation_grows_with_the_distance() -> None:
 
 
 def test_calls_in_a_loop_do_not_shift_operators_in_a_network() -> None:
-    """The rest that only calls in a loop have is, in part, theirs alone."""
+    """A deviation of calls in a loop applies only in part to operators inside a network."""
     in_network = Kriging(points(SIZES), np.full(30, -0.5)).predict(points(np.array([8.0])))[0]
     from_calls = Kriging(points(SIZES, is_call=True), np.full(30, -0.5)).predict(points(np.array([8.0])))[0]
     assert in_network[0] < from_calls[0] < 0

@@ -36,7 +36,7 @@ SLOWER = 1.6  # than the roofline, on these CPUs
 
 
 class Other:
-    """A model that says a second for each operator."""
+    """A model that predicts one second for each operator."""
 
     def estimate(self, operators: pd.DataFrame, devices: Mapping[str, Device], in_stream: bool) -> Estimate:
         return Estimate(np.zeros(len(operators)), np.ones(len(operators)), np.full(len(operators), "", dtype=object))

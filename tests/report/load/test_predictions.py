@@ -100,8 +100,8 @@ def test_the_ranking_has_predicted_next_to_measured_times(predicted: MakeResults
 def test_sentences_name_the_model_the_cases_outside_and_those_without_a_prediction(predicted: MakeResults) -> None:
     text = printed(predicted(*THREE))
     assert f"Predictions were made before the measurements. {MODEL}." in text
-    assert "The measured step time is inside the 90 % PI of its prediction in 1 of 2 cases." in text
-    assert "The median factor between the two is 2.00x." in text
+    assert "The measured step time is inside its 90 % PI in 1 of 2 cases." in text
+    assert "The median factor between measured and predicted values is 2.00x." in text
     outside = "Outside the 90 % PI: batch_size=16: step time 4.00x the prediction, 200 ms (90 % PI 25 ms - 100 ms)"
     assert outside in text
     assert "Not predicted: 1 case: its operators were not listed" in text
@@ -178,7 +178,7 @@ def test_power_and_energy_are_compared_if_they_were_measured(
     measured = results.cases.assign(energy_cpu_j_per_item=0.75)  # 32 items in 0.2 s
     found = with_predictions(replace(results, cases=measured), [Sweep(paths, {})])
     assert "power" not in printed(without)
-    assert "The measured power is inside the 90 % PI of its prediction in 0 of 1 case." in printed(found)
+    assert "The measured power is inside its 90 % PI in 0 of 1 case." in printed(found)
     assert "Outside the 90 % PI: power 2.40x the prediction, 120 W (90 % PI 40 W - 60 W)" in printed(found)
     for each, quantities in ((without, ["step time"]), (found, ["power", "energy per step", "step time"])):
         section = page(each).predictions

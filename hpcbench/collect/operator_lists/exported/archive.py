@@ -53,7 +53,8 @@ def _content(archive: zipfile.ZipFile, file: Path) -> bytes:
         raise UserError(f"not an exported program: {_other(names)}", where=str(file), hint=_SAVE)
     if len(graphs) > 1:
         several = ", ".join(Path(name).stem for name in graphs)
-        raise UserError(f"several programs: {several}", where=str(file), hint="save each program in a file of its own")
+        what = f"the archive has several programs: {several}"
+        raise UserError(what, where=str(file), hint="save each program in a file of its own")
     with archive.open(graphs[0]) as graph:
         content = graph.read(MAX_BYTES + 1)
     if len(content) > MAX_BYTES:

@@ -22,7 +22,7 @@ _NOT_OF_ARGUMENTS = (KeyError, TypeError, ValueError, IndexError, AttributeError
 def operators_of(nodes: Iterable[Node]) -> list[ListedOperator]:
     """Return the operators of calls, in the order of the first calls; equal ones have one row with their number.
 
-    Operators outside of aten have their whole name, of which the predictor knows no kind.
+    Operators outside of aten have their whole name. Their kind is unknown to the predictor.
     """
     found: dict[tuple[str, str], ListedOperator] = {}
     for node in nodes:
@@ -78,7 +78,7 @@ def _tensors(value: Any) -> list[Tensor]:
 
 
 def _described(value: Any) -> Any:
-    """Return arguments for JSON: tensors by shape, strides and dtype, all else by value."""
+    """Return arguments for JSON: tensors by shape, strides and dtype, other arguments by value."""
     if isinstance(value, Tensor):
         found = {"shape": list(value.shape), "strides": list(value.strides), "dtype": value.dtype}
         return {**found, "weight": True} if value.is_weight else found

@@ -69,11 +69,11 @@ class ExportedProgram:
         if batch_size is None or batch_size == self.batch_size:
             return {}
         if self.batch_symbol is None:
-            what = f"the program has a fixed batch of {self.batch_size}, not {batch_size}"
+            what = f"the program has a fixed batch size of {self.batch_size}, not {batch_size}"
             raise UserError(what, where=str(self.file), hint=_DYNAMIC)
         limit = (self.content.get("range_constraints") or {}).get(self.batch_symbol, {}).get("max_val")
         if limit is not None and batch_size > limit:
-            what = f"a batch of {batch_size} exceeds {limit}, the maximum of the program"
+            what = f"the batch size {batch_size} exceeds {limit}, the maximum of the program"
             raise UserError(what, where=str(self.file), hint=_DYNAMIC)
         return {self.batch_symbol: batch_size}
 

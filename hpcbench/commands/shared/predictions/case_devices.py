@@ -105,7 +105,7 @@ def of_machine(machine: ThisMachine, known: KnownDevices) -> Find:
     def find(case: Case) -> Device:
         kind = kind_of(case)
         if kind == GPU and machine.gpu_model is None:
-            raise UserError("this machine has no GPU that its driver shows", where="--predict", hint=NAME_ONE)
+            raise UserError("no GPU was found on this machine", where="--predict", hint=NAME_ONE)
         model = machine.gpu_model if kind == GPU else machine.cpu_model
         try:
             return known.find(node or str(model), kind)

@@ -65,7 +65,7 @@ def fit_intervals(rows: Prepared, core: Core) -> Intervals:
     """Return intervals from predictions that leave out families of networks, or devices.
 
     The spread is fitted on the errors for families. A device with most of the rows cannot be left out; without devices
-    that can, their effects are as expected.
+    that can, their effects are those of the prior.
     """
     errors, features = _errors(rows, core, list(_by_family(rows.rows)))
     magnitude = np.log(errors["error"].abs().to_numpy() + _LEAST_SPREAD)

@@ -1,7 +1,7 @@
 """Sums of networks from models that have not seen their operators, for the calibration of intervals.
 
-A network whose operators were all measured is the sum of measured times. Its error says nothing about a network that
-was not profiled, so that each network is left out once, with all measured operators that are in its list.
+A network whose operators were all measured is the sum of measured times. Its error does not apply to a network
+that was not profiled. Each network is therefore left out once, with all measured operators that are in its list.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Sentences on predicted and measured values: how many are inside their intervals, and which are outside, how far."""
+"""Sentences on predicted and measured values: how many are inside their intervals, and which are outside."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ from hpcbench.util.text import plural
 
 MAX_OUTSIDE, MAX_REASONS = 5, 3
 _COMPARED = (INSIDE, ABOVE, BELOW)
-_ON_CPU = "another clock, another library or kernel, the placement of threads, or a model that does not know this case"
-_ON_GPU = "another clock or power limit, another library or kernel, or a model that does not know this case"
+_ON_CPU = "another clock, another library or kernel, the placement of threads, or a model without similar measurements"
+_ON_GPU = "another clock or power limit, another library or kernel, or a model without similar measurements"
 
 
 def prediction_notes(results: Results) -> Iterator[str]:
@@ -46,7 +46,7 @@ def prediction_notes(results: Results) -> Iterator[str]:
 
 
 def summaries(results: Results) -> Iterator[str]:
-    """Yield for each quantity how many measured values are inside their interval, and how far they typically are."""
+    """Yield for each quantity how many measured values are inside their interval, and the typical deviation."""
     for quantity in QUANTITIES:
         compared = _with_verdict(results.cases, quantity, *_COMPARED)
         if compared.empty:
@@ -55,8 +55,8 @@ def summaries(results: Results) -> Iterator[str]:
         factor = float(np.exp(_distances(compared, quantity).median()))
         where = f"{inside:,} of {plural(len(compared), 'case')}"
         yield (
-            f"The measured {quantity.title} is inside the 90 % PI of its prediction in {where}. "
-            f"The median factor between the two is {times(factor)}."
+            f"The measured {quantity.title} is inside its 90 % PI in {where}. "
+            f"The median factor between measured and predicted values is {times(factor)}."
         )
 
 

@@ -13,7 +13,7 @@ from hpcbench.predict.results.table import ENERGY, TIME
 from hpcbench.report.text.text_columns import Column
 from hpcbench.util.text import plural
 
-ABOUT = "Predicted values relative to the lowest one of each case: geometric means."
+ABOUT = "Ratios are geometric means of the predicted values relative to the lowest one of each case."
 
 
 def overview_title(count: int) -> str:

@@ -16,10 +16,10 @@ from hpcbench.report.text.numbers import duration, memory
 from hpcbench.util.text import in_list, plural
 
 NO_DATA = "roofline of the data sheet; no measurements"
-MAY_NOT_FIT = "may not fit: the upper limit of the memory exceeds that of the device"
+MAY_NOT_FIT = "may not fit: the upper limit of the predicted memory exceeds the memory of the device"
 _SMALLEST = 0.01  # share of the time that is shown
 _COVERED = 0.9  # of the time in kinds of operators with measurements; with less, the rest is shown
-_MOST = 0.5  # of the time in such kinds; with less, their distance says little
+_MOST = 0.5  # of the time in such kinds; with less, their distance is not shown
 _FAR = 1.0  # standard deviations from the measured operators
 _BEST = {TIME: "is fastest", ENERGY: "needs least energy"}
 _AS_GOOD = {TIME: "may be as fast", ENERGY: "may need as little energy"}
@@ -27,7 +27,7 @@ _NOUN = {TIME: "time", ENERGY: "energy"}
 
 
 def recommendation(found: Recommendation, quantity: str) -> str:
-    """Return which candidate is best and by how much, or that the intervals do not tell.
+    """Return which candidate is best and by how much, or that the result is inconclusive.
 
     `h100 is fastest: 41 % less time than a100 (90 % PI 35 to 52 %)`, or `Inconclusive: a100 may be as fast as h100. The
     predicted ratio of h100 to a100 is 0.95x (90 % PI 0.83 to 1.09)`. Empty for a single candidate.
@@ -60,7 +60,7 @@ def _percent(part: float) -> str:
 
 
 def best_state(best: BestState) -> str:
-    """Return at which clock or power limit a device needs least energy, compared with its default, or that it may not.
+    """Return the clock or power limit of least energy of a device, compared with its default, or that it is uncertain.
 
     `l40s needs least energy at 960 MHz: 19 % less energy (90 % PI 14 to 25 %) and 20 % more time than in its default
     state.`
@@ -72,7 +72,7 @@ def best_state(best: BestState) -> str:
         less = f"{_percent(1.0 - best.energy.value)} less energy {_interval(best.energy)}"
         return f"{best.device} needs least energy at {best.state}: {less} and {more} than in its default state."
     interval = f"(90 % PI {best.energy.low:.2f} to {best.energy.high:.2f}) with {more}"
-    ratio = f"The predicted ratio of {best.state} to the default state is {times(best.energy.value)} {interval}."
+    ratio = f"The predicted energy ratio of {best.state} to the default state is {times(best.energy.value)} {interval}."
     return f"Inconclusive: {best.device} may need as little energy in its default state as at {best.state}. {ratio}"
 
 
@@ -154,7 +154,7 @@ def power_basis(row: pd.Series[Any]) -> str:
 def does_not_fit(row: pd.Series[Any]) -> str:
     """Return that a case needs more memory than its device has, with both sizes."""
     need, has = memory(row[MEMORY]), memory(row[CAPACITY])
-    return f"does not fit: needs about {need} of memory, more than the {has} of the device"
+    return f"does not fit: needs about {need} of memory, but the device has {has}"
 
 
 def grouped(texts: Iterable[tuple[str, str]]) -> list[str]:

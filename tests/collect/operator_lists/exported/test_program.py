@@ -45,9 +45,9 @@ def test_the_dtype_is_that_of_the_weights(tmp_path: Path) -> None:
 def test_a_fixed_batch_and_its_limit_are_kept(tmp_path: Path) -> None:
     fixed = exported_program(saved(tmp_path / "fixed.pt2", linear(8)))
     assert fixed.operators(8).operators == fixed.operators().operators
-    with pytest.raises(UserError, match="the program has a fixed batch of 8, not 9"):
+    with pytest.raises(UserError, match="the program has a fixed batch size of 8, not 9"):
         fixed.operators(9)
-    with pytest.raises(UserError, match="a batch of 65 exceeds 64, the maximum of the program"):
+    with pytest.raises(UserError, match="the batch size 65 exceeds 64, the maximum of the program"):
         exported_program(saved(tmp_path / "net.pt2", linear())).operators(65)
 
 

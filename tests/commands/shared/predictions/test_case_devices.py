@@ -82,7 +82,7 @@ def test_a_machine_that_was_not_measured_is_described_by_its_models() -> None:
     [
         (ThisMachine("Some CPU", 8, None), "cpu", "the CPU of this machine, 'Some CPU', has no description"),
         (ThisMachine(EPYC, 64, "GPU of Tomorrow"), "gpu", "the GPU of this machine, 'GPU of Tomorrow', has no"),
-        (ThisMachine(EPYC, 64, None), "gpu", "this machine has no GPU"),
+        (ThisMachine(EPYC, 64, None), "gpu", "no GPU was found on this machine"),
     ],
 )
 def test_an_unknown_device_is_an_error_that_says_what_to_do(machine: ThisMachine, device: str, what: str) -> None:

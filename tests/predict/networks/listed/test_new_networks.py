@@ -16,7 +16,7 @@ LISTS = pd.concat([a_list("a", gemm(64, 64, 64)), a_list("b", gemm(64, 64, 96), 
 
 
 def test_a_network_is_the_sum_of_operators_that_its_own_measurements_do_not_show() -> None:
-    """The measured operators of a network count for others alone; without them, the other model answers."""
+    """Measured operators of a network are used for other networks only; otherwise, the other model is used."""
     of_b = [{**gemm(64, 64, k), "device": "first", "timing": table.STREAM, "time_s": 2e-3} for k in (96, 128)]
     operators = table.complete(pd.DataFrame(of_b))
     times = measured_times(operators, ["first"], RegularTime(Constant(1e-3), {}, {}))
