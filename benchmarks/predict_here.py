@@ -96,7 +96,7 @@ def run(workspace: Path, *arguments: str, good: tuple[int, ...] = (0,)) -> None:
 def with_predictions(cases: pd.DataFrame, predictions: pd.DataFrame) -> pd.DataFrame:
     """Return measured cases with `predicted`, `lower`, `upper` in seconds, and the `error` in percent."""
     names = dict(zip((TIME, *limits_of(TIME)), ("predicted", "lower", "upper"), strict=True))
-    found = cases.merge(predictions[["case", *names]].rename(columns=names), on="case")
+    found = cases.merge(predictions[["case", *names]].rename(columns=names), on="case", how="left")
     return found.assign(error=100 * (found["predicted"] / found["time_s"] - 1))
 
 
@@ -116,7 +116,10 @@ def predicted(cases: pd.DataFrame) -> bool:
             print(f"  {row['shown'][:60]:60} {times} {limits:>19} {row['error']:+6.1f} %{note}")
         summary(title, rows)
     mape, coverage = summary("all cases", cases)
-    is_good = mape <= MOST_MAPE and coverage >= LOWEST_COVERAGE
+    missing = int(cases["predicted"].isna().sum())
+    if missing:
+        print(f"{missing} of {len(cases)} cases without a prediction")
+    is_good = mape <= MOST_MAPE and coverage >= LOWEST_COVERAGE and not missing
     print(f"limits: MAPE {MOST_MAPE:g} %, coverage {LOWEST_COVERAGE}{'' if is_good else '   MISSED'}\n")
     return is_good
 

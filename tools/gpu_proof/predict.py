@@ -20,7 +20,6 @@ PROFILED_MODELS = ("mlp", "transformer", "resnet50")
 OTHER_MODELS = ("lstm", "vgg16", "resnet50", "transformer")  # also the same networks with another batch
 BATCHES = {FITTED: 32, PREDICTED: 16}
 MOST_OFF = 0.35  # median of the relative errors; predictions without any measurement are off by more
-PEAKS_S = 60.0
 Row = Mapping[str, str]  # of predictions as CSV
 
 

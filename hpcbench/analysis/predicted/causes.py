@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from hpcbench.analysis.predicted.columns import CLOCK
-from hpcbench.core.frameworks import EAGER
+from hpcbench.core.frameworks import GRAPH
 from hpcbench.core.samples import INTERFERENCE
 
 _LISTED_BY_ITSELF = ("pytorch", "onnxruntime")  # frameworks whose own operators are predicted
@@ -30,8 +30,8 @@ def differences(case: Mapping[Any, Any]) -> Iterator[str]:
         yield f"mean GPU clock {clock:,.0f} MHz, boost clock {boost:,.0f} MHz"
     if case.get("device") == "cpu" and _known(case, "cpu_governor") and case["cpu_governor"] != _FULL_SPEED:
         yield f"CPU frequency governor {case['cpu_governor']}"
-    if _known(case, "execution") and case["execution"] != EAGER:
-        yield f"execution {case['execution']}, predicted as eager"
+    if case.get("execution") == GRAPH:
+        yield "graph execution, predicted as eager"
     if case.get("framework") not in _LISTED_BY_ITSELF:
         yield f"{case.get('framework')}, predicted with the operators of PyTorch"
 

@@ -129,7 +129,8 @@ class ProgramNetworks:
         """Return the cases with their operators."""
         from hpcbench.predict.results.program_cases import program_cases
 
-        lists = {size: self.program.operators(size) for size in self.batch_sizes or [self.program.batch_size or 1]}
+        exported = self.program.batch_size  # None without an input that has a batch
+        lists = {size or 1: self.program.operators(size) for size in self.batch_sizes or [exported]}
         return program_cases(self.name, lists, self.program.dtype)
 
 

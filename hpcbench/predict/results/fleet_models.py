@@ -94,7 +94,8 @@ def measured_devices(fleet: Fleet, devices: Mapping[str, Device]) -> frozenset[s
 def state_errors(fleet: Fleet, devices: Mapping[str, Device]) -> StateErrors:
     """Return the errors of ratios between states of one device, for devices by the names that they are asked by."""
     own = fleet.power.states
-    return own.of(name for name, device in devices.items() if own.devices & {name, *device.names})
+    known = set(map(plain, own.devices))
+    return own.of(name for name, device in devices.items() if known & set(map(plain, (name, *device.names))))
 
 
 def _unknown_names(kernels: pd.DataFrame) -> pd.Series[str]:

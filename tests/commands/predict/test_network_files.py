@@ -31,6 +31,21 @@ def test_a_program_is_predicted_for_each_batch(invoke: CommandLine) -> None:
     assert "batch_size" not in text
 
 
+def test_a_program_without_a_tensor_as_input_is_predicted_once(invoke: CommandLine) -> None:
+    content = linear(batch=4)
+    content["graph_module"]["signature"]["input_specs"].pop()
+    saved(invoke.workspace / "net.pt2", content)
+    rows = json.loads(invoke("predict", "net.pt2", "--device", "l40s", "--json").stdout)["predictions"]
+    assert [row["time_s"] > 0 for row in rows if not row["state"]] == [True]
+
+
+def test_a_program_with_a_damaged_range_is_an_error(invoke: CommandLine) -> None:
+    saved(invoke.workspace / "net.pt2", {**linear(), "range_constraints": {"s77": [1, 64]}})
+    error = invoke("predict", "net.pt2", "--device", "l40s", "--batch-size", "8", expect=2).stderr
+    assert "net.pt2" in error
+    assert "Traceback" not in error
+
+
 def test_a_custom_operator_is_refused_by_its_name(invoke: CommandLine) -> None:
     calls = [node("torch.ops.mylib.secret.default", "a", x=tensor("x"))]
     saved(invoke.workspace / "net.pt2", program(calls, {"x": meta(4, 8), "a": meta(4, 8)}, ()))

@@ -97,6 +97,21 @@ def test_a_case_that_cannot_be_predicted_does_not_stop_the_sweep(
     assert "warning: no case is predicted: it is odd" in sweep("--predict", "--dry-run", batches=(14,)).stderr
 
 
+def test_a_network_with_an_unknown_device_has_the_reason(sweep: Callable[..., Any], invoke: CommandLine) -> None:
+    network = {"model": "resnet50", "model_options": {}}
+    sweep(
+        "--predict",
+        "--render-only",
+        "--name",
+        "one",
+        include=[{"device": "cpu"}, {"device": "gpu"}],
+        parameters=network,
+    )
+    reasons = {each["reason"] for each in stored(invoke.workspace, "one")["cases"]}
+    assert any(reason and "no GPU was found on this machine" in reason for reason in reasons)
+    assert "" not in reasons
+
+
 def test_a_case_that_is_too_large_for_its_device_has_a_warning(sweep: Callable[..., Any], invoke: CommandLine) -> None:
     assert "run out of memory" not in sweep("--predict", "--dry-run").stderr
     folder = invoke.workspace / "configs" / "devices"

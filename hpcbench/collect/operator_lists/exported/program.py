@@ -56,9 +56,9 @@ class ExportedProgram:
 
         Raise UserError if the program has another, fixed batch, or if sizes depend on values.
         """
-        symbols = {**self.symbols, **self._with_batch(batch_size)}
-        graph = self.content["graph_module"]["graph"]
         try:
+            symbols = {**self.symbols, **self._with_batch(batch_size)}
+            graph = self.content["graph_module"]["graph"]
             found = operators_of(nodes_of(graph, symbols, frozenset(_inputs(self.content)[1])))
             count = sum(each.elements for each in self.weights)
         except _UNEXPECTED as error:

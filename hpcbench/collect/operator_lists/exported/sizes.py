@@ -96,7 +96,7 @@ def _called(name: str, values: list[Fraction]) -> Fraction:
         found = function(*values)
     except ZeroDivisionError as error:
         raise ValueError("a division by zero") from error
-    if found.numerator.bit_length() > 2 * _MOST_BITS:
+    if max(found.numerator.bit_length(), found.denominator.bit_length()) > 2 * _MOST_BITS:
         raise ValueError("a number is too large")
     return found
 

@@ -36,8 +36,7 @@ def of_partitions(site: Site, known: KnownDevices) -> Find:
         nodes = nodes_of(tuple(partition.split(",")))
         chosen, left_out = (set(expand(names)) if names else set() for names in (slurm.nodelist, slurm.exclude))
         used = [node for node in nodes if node.name not in left_out and (not chosen or node.name in chosen)]
-        measured = {device.name: device for device in _measured(used, known, kind)}
-        found = measured or {device.name: device for device in _of_types(used, known, kind)}
+        found = {device.name: device for device in (*_measured(used, known, kind), *_of_types(used, known, kind))}
         where = f"partition '{partition}'" if partition else "the default partition"
         if len(found) > 1:
             raise UserError(f"{where} has several devices: {', '.join(found)}", where="--predict", hint=NAME_ONE)
@@ -62,7 +61,13 @@ def _measured(nodes: list[Node], known: KnownDevices, kind: str) -> Iterator[Dev
 
 
 def _of_types(nodes: list[Node], known: KnownDevices, kind: str) -> Iterator[Device]:
-    """Yield the described GPUs among the types that Slurm names."""
+    """Yield the described GPUs among the types that Slurm names, except those of measured nodes."""
+    hosts = _measured_hosts(known)
+    measured = {each for node in nodes if node.name in hosts for each in node.gpu_types}
     for gpu_type in dict.fromkeys(each for node in nodes for each in node.gpu_types):
-        if kind == GPU and known.table.short_name(gpu_type):
+        if kind == GPU and gpu_type not in measured and known.table.short_name(gpu_type):
             yield known.find(gpu_type)
+
+
+def _measured_hosts(known: KnownDevices) -> set[str]:
+    return {peak.host for machine in known.machines.values() for peak in machine.measurements}

@@ -87,7 +87,9 @@ def _digest(workspace: Workspace, file: str | None) -> str | None:
 
 def _predictions(listed: ListedCases, devices: CaseDevices, fleet: Fleet) -> list[CasePrediction]:
     """Return the predictions of all cases in their order."""
-    rows = listed.cases
+    undescribed = {case: error.what for case, error in devices.unknown.items()}
+    asked = zip(listed.cases["case"], listed.cases["refused"], strict=True)
+    rows = listed.cases.assign(refused=[undescribed.get(case, reason) for case, reason in asked])
     refused = rows["refused"] != ""
     found = {row["case"]: CasePrediction(row["case"], row["label"], reason=row["refused"]) for row in _rows(rows)}
     known = rows[~refused]

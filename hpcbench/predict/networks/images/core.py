@@ -101,8 +101,3 @@ def _offsets(rows: pd.DataFrame, residual: Floats) -> dict[str, float]:
     found = pd.Series(residual).groupby(groups(rows)).agg(["median", "size"])
     shrunk = found["median"] * found["size"] / (found["size"] + _SHRINKAGE)
     return {str(name): float(value) for name, value in shrunk.items()}
-
-
-def shares(fractions: Floats) -> pd.DataFrame:
-    """Return the fraction of each component as a table, one column per component."""
-    return pd.DataFrame(fractions, columns=list(COMPONENTS))

@@ -18,7 +18,6 @@ from hpcbench.predict.networks.images.core import (
     groups,
     measured_conditions,
     prior_core,
-    shares,
 )
 from hpcbench.predict.networks.images.intervals import Intervals, fit_intervals, prior_intervals
 from hpcbench.predict.networks.images.prepared import Prepared, prepare
@@ -63,16 +62,6 @@ class ImageNetworks:
         found = reason == ""
         found[found] = measured_conditions(asked.rows, asked.kind).isin(list(self.conditions)).to_numpy()
         return np.asarray(found, dtype=bool)
-
-    def shares(self, networks: pd.DataFrame, devices: Mapping[str, Device]) -> pd.DataFrame:
-        """Return the fraction of the predicted time by component of `rooflines.COMPONENTS`; NaN for refused rows."""
-        asked, reason = prepare(networks, self.catalog, devices)
-        found = shares(np.full((len(networks), asked.seconds.shape[1]), np.nan))
-        places = np.flatnonzero(reason == "")
-        for kind, core in self.cores.items():
-            mask = asked.kind == kind
-            found.iloc[places[mask]] = core.log_times(asked.select(mask))[1]
-        return found
 
     def _estimated(self, networks: pd.DataFrame, devices: Mapping[str, Device]) -> tuple[Estimate, Floats]:
         asked, reason = prepare(networks, self.catalog, devices)

@@ -66,7 +66,8 @@ def best_state(best: BestState) -> str:
     state.`
     """
     if not best.state:
-        return f"{best.device} needs least energy in its default state: no lower {best.setting} saves energy."
+        why = f"no lower {best.setting} is predicted to save energy"
+        return f"{best.device} needs least energy in its default state: {why}."
     more = f"{_percent(best.time - 1.0)} more time"
     if best.is_certain:
         less = f"{_percent(1.0 - best.energy.value)} less energy {_interval(best.energy)}"

@@ -37,6 +37,7 @@ def test_expressions_have_values(text: str, value: int) -> None:
         "__import__('os').system('true')",
         "Pow(Integer(10), Integer(1000))",
         "Pow(Integer(9), Pow(Integer(9), Integer(8)))",
+        "Pow(Pow(Pow(Integer(9), Integer(-8)), Integer(8)), Integer(8))",
         "Mul(Rational(1, 3), Symbol('s0'))",
         "FloorDiv(Integer(1), Integer(0))",
         "[1 for a in b]",

@@ -114,9 +114,14 @@ n3|new|8|gpu:h100-sxm:8,license:2|idle|none
 n4|mixed|8|gpu:l4:1|idle|none
 n5|mixed|8|gpu:t4:1|down|none
 n6|unknown|8|gpu:2|idle|none
+n1|pair|128|gpu:a100:4(S:0-1)|idle|none
+n7|pair|128|gpu:a100:4|idle|none
+n8|three|128|gpu:h100-sxm:8|idle|none
+n1|three|128|gpu:a100:4(S:0-1)|idle|none
 """
 CLUSTER = (
-    "name: there\nscheduler: slurm\npartitions: {gpu: {}, cpu: {default: true}, new: {}, mixed: {}, unknown: {}}\n"
+    "name: there\nscheduler: slurm\npartitions: {gpu: {}, cpu: {default: true}, new: {}, mixed: {}, unknown: {},"
+    " pair: {}, three: {}}\n"
 )
 
 
@@ -147,6 +152,7 @@ def on_cluster(
         ("gpu", {"partition": "mixed", "nodelist": "n[5-6]"}, "t4"),
         ("gpu", {"partition": "mixed", "exclude": "n5"}, "l4"),
         ("gpu", {"partition": "mixed", "gpu_type": "h200"}, "h200"),
+        ("gpu", {"partition": "pair"}, "a100-pcie-40"),
     ],
 )
 def test_a_case_on_slurm_has_the_device_of_its_nodes(
@@ -161,6 +167,7 @@ def test_a_case_on_slurm_has_the_device_of_its_nodes(
     ("device", "slurm", "what", "hint"),
     [
         ("gpu", {"partition": "mixed"}, "partition 'mixed' has several devices: l4, t4", "--predict-device"),
+        ("gpu", {"partition": "three"}, "partition 'three' has several devices: a100-pcie-40, h100-sxm", "--predict"),
         ("gpu", {"partition": "unknown"}, "the device of partition 'unknown' is unknown", "hpcbench doctor --on-node"),
         ("cpu", {"partition": "new"}, "the device of partition 'new' is unknown", "--predict-device"),
     ],

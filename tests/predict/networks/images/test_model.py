@@ -88,10 +88,6 @@ def test_json_keeps_the_predictions(model: ImageNetworks, rows: pd.DataFrame) ->
     pd.testing.assert_frame_equal(read.predict(rows, DEVICES), model.predict(rows, DEVICES))
 
 
-def test_shares_of_components_sum_to_one(model: ImageNetworks, rows: pd.DataFrame) -> None:
-    assert model.shares(rows, DEVICES).sum(axis=1).to_numpy() == pytest.approx(np.ones(len(rows)))
-
-
 def test_without_measurements_the_roofline_predicts_with_wide_intervals(rows: pd.DataFrame) -> None:
     catalog: Catalog = SMALL
     model = fit(rows.head(0), catalog, DEVICES)
