@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from hpcbench.config.devices.reported_names import plain
 from hpcbench.predict.choice.states import StateErrors
@@ -43,7 +44,8 @@ class FleetModels:
         Those of time have also the columns of `image_times.default_times`.
         """
         rows, known = self._as_fitted(networks, devices)
-        usual = default_times(self.fleet, _in_default_state(rows), lists, known)
+        distinct, places = _in_default_states(rows)
+        usual = default_times(self.fleet, distinct, lists, known).iloc[places].reset_index(drop=True)
         state = in_state(self.fleet, rows, lists, known, given_time(usual))
         is_default = rows[list(_STATE)].isna().all(axis=1)
         at_default = at_times(state, usual[state[TIME].columns])
@@ -108,6 +110,13 @@ def _unknown_names(kernels: pd.DataFrame) -> pd.Series[str]:
 def _first(names: list[str]) -> str:
     more = len(names) - _MOST_NAMES
     return ", ".join(names[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
+
+
+def _in_default_states(rows: pd.DataFrame) -> tuple[pd.DataFrame, NDArray[np.intp]]:
+    """Return the distinct rows in the default state of their devices, and for each row the number of its own."""
+    usual = _in_default_state(rows)
+    numbers = usual.groupby([name for name in usual if name != "state"], dropna=False, sort=False).ngroup()
+    return usual[~numbers.duplicated()].reset_index(drop=True), numbers.to_numpy()
 
 
 def _in_default_state(rows: pd.DataFrame) -> pd.DataFrame:
