@@ -30,8 +30,8 @@ _STATE = ("clock_mhz", "power_limit_w")
 class FleetModels:
     """A fleet as `predictions.NetworkModels`.
 
-    The time in the default state is that of the model of listed networks. The model of power changes it with clock and
-    power limit, and predicts power and energy.
+    The time in the default state is that of the models of networks. The model of power gives the ratio of the time in
+    another state to it, and predicts power and energy.
     """
 
     fleet: Fleet
@@ -45,13 +45,20 @@ class FleetModels:
         """
         rows, known = self._as_fitted(networks, devices)
         distinct, places = _in_default_states(rows)
-        usual = default_times(self.fleet, distinct, lists, known).iloc[places].reset_index(drop=True)
+        default = default_times(self.fleet, distinct, lists, known)
+        settled = in_state(self.fleet, distinct, lists, known, given_time(default))[TIME]["predicted"]
+        usual = default.iloc[places].reset_index(drop=True)
         state = in_state(self.fleet, rows, lists, known, given_time(usual))
-        is_default = rows[list(_STATE)].isna().all(axis=1)
-        at_default = at_times(state, usual[state[TIME].columns])
-        found = {name: at_default[name].where(is_default, state[name]) for name in (TIME, POWER, ENERGY)}
+        time = usual[state[TIME].columns]
+        in_default = rows[list(_STATE)].isna().all(axis=1)
+        slower = (state[TIME]["predicted"] / settled.to_numpy()[places]).mask(in_default, 1.0)
+        scaled = {name: time[name] * slower for name in ("predicted", "lower", "upper")}
+        found = at_times(state, time.assign(**scaled))
         reason = usual["reason"]
-        refused = {name: each.assign(reason=reason.where(reason != "", each["reason"])) for name, each in found.items()}
+        refused = {
+            name: found[name].assign(reason=reason.where(reason != "", found[name]["reason"]))
+            for name in (TIME, POWER, ENERGY)
+        }
         return {**refused, TIME: refused[TIME].assign(**usual.drop(columns=state[TIME].columns))}
 
     def explained(self, networks: pd.DataFrame, lists: pd.DataFrame, devices: Mapping[str, Device]) -> Explained:

@@ -1,11 +1,12 @@
 """The time of cases whose network the catalog of image networks has, in addition to the list of their operators.
 
 Such a network has two predictions of its time: from the list of its operators, and from the model of image networks.
-The one with the narrower interval is used, since both intervals are calibrated on devices or networks that a fit did
-not see. The exceptions are:
+All devices of a case have predictions of the same model, so that they can be compared. It is the one with the narrower
+intervals, since both are calibrated on devices or networks that a fit did not see. The exceptions are:
 
-- The list is used if its operators were measured on this device in a stream, which is the most accurate measurement.
-- The list is used in conditions that the model of image networks was not fitted on.
+- The list is used if its operators were measured on one of the devices in a stream, which is the most accurate
+  measurement.
+- The list is used if one of the devices has conditions that the model of image networks was not fitted on.
 - Without any measurements, the name is used: its priors are from image networks, and those of lists from transformers.
 """
 
@@ -55,8 +56,10 @@ def default_times(fleet: Fleet, rows: pd.DataFrame, lists: pd.DataFrame, devices
     has_list = rows["list_id"] != ""
     knows = fleet.images.knows(_by_name(rows), devices)
     profiled = rows["device"].isin(list(fleet.listed.operator_time.devices))
-    narrower = _width(by_name) < _width(by_list)
-    counts = (rows["image_network"] != "") & (~has_list | _no_data(fleet) | (knows & narrower & ~profiled))
+    cases = rows["case"]
+    comparable = pd.Series(knows & ~profiled, index=rows.index).groupby(cases).transform("all")
+    narrower = _mean_width(by_name, cases) < _mean_width(by_list, cases)
+    counts = (rows["image_network"] != "") & (~has_list | _no_data(fleet) | (comparable & narrower))
     basis = _basis(fleet, rows["device"]).where(counts)
     return by_list.where(~counts, by_name).assign(**{SOURCE: np.where(counts, OF_NAME, OF_LIST)}, **basis)
 
@@ -103,7 +106,11 @@ def _by_name(rows: pd.DataFrame) -> pd.DataFrame:
     return rows.assign(network=rows["image_network"], list_id="", library=LATEST)
 
 
-def _width(predicted: pd.DataFrame) -> pd.Series[float]:
-    """Return the widths of intervals as differences of logarithms; infinite for refused rows."""
+def _mean_width(predicted: pd.DataFrame, cases: pd.Series) -> pd.Series[float]:
+    """Return for each row the mean width of the intervals of its case, as a difference of logarithms.
+
+    It is infinite for cases with a refused row.
+    """
     ratio = predicted["upper"] / predicted["lower"]
-    return pd.Series(np.log(ratio.fillna(np.inf)), index=predicted.index)
+    widths = pd.Series(np.log(ratio.fillna(np.inf).to_numpy()), index=predicted.index)
+    return widths.groupby(cases.to_numpy()).transform("mean")

@@ -108,6 +108,26 @@ def test_a_profile_of_the_device_counts_more_than_other_measurements(fleet: Flee
     assert predicted(profiled, rows(on="second"))[TIME][SOURCE].tolist() == [OF_NAME]
 
 
+def test_devices_of_a_case_have_predictions_of_the_same_model(fleet: Fleet) -> None:
+    time = fleet.listed.operator_time
+    profile = MeasuredTime(time.others, {"first|nan|gemm": (Measured(float("nan"), float("nan"), 0.0),)})
+    profiled = replace(fleet, listed=replace(fleet.listed, operator_time=profile))
+    case = rows().drop(columns=["device", "state", "clock_mhz", "power_limit_w"])
+    both = asked(case, {"second": (), "first": ()})
+    assert predicted(profiled, both)[TIME][SOURCE].tolist() == [OF_LIST, OF_LIST]
+    assert predicted(fleet, both)[TIME][SOURCE].tolist() == [OF_NAME, OF_NAME]
+
+
+def test_the_highest_clock_and_limit_are_those_of_the_default_state(fleet: Fleet) -> None:
+    own = KNOWN["first"]
+    states = (State(clock_mhz=own.boost_mhz), State(power_limit_w=own.board_power_w), State(power_limit_w=60.0))
+    found = predicted(fleet, rows(states, image_network=""))
+    for quantity in (TIME, POWER, ENERGY):
+        usual, *same, limited = found[quantity]["predicted"]
+        assert same == pytest.approx([usual, usual])
+        assert limited != pytest.approx(usual)
+
+
 def test_threads_of_the_host_do_not_matter_for_measured_operators_of_gpus(fleet: Fleet) -> None:
     measured = {**gemm(1024, 1024, 1024), "device": "first", "timing": operators.STREAM, "time_s": 1.0}
     table = operators.complete(pd.DataFrame([measured]))
