@@ -9,7 +9,8 @@ from types import MappingProxyType
 GPU, CPU = "gpu", "cpu"
 # Precisions of matrix products, from the widest. A device without a rate for one of them computes in a wider one.
 FLOAT32, TF32, FLOAT16, BFLOAT16, FLOAT8, INT8 = "float32", "tf32", "float16", "bfloat16", "float8", "int8"
-_WIDER = {INT8: FLOAT8, FLOAT8: FLOAT16, BFLOAT16: FLOAT16, FLOAT16: TF32, TF32: FLOAT32}
+# The range of bfloat16 is that of float32, which float16 does not have.
+_WIDER = {INT8: FLOAT8, FLOAT8: FLOAT16, FLOAT16: TF32, BFLOAT16: FLOAT32, TF32: FLOAT32}
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ import pytest
 from hpcbench.config.devices.load import load_devices
 from hpcbench.core.machine_peaks import MachinePeaks, Peak
 from hpcbench.errors import UserError
-from hpcbench.predict.devices.device import CPU, FLOAT16, FLOAT32, GPU
+from hpcbench.predict.devices.device import BFLOAT16, CPU, FLOAT16, FLOAT32, GPU
 from hpcbench.predict.devices.known import KnownDevices
 
 A100 = "a100-pcie-40"
@@ -34,6 +34,11 @@ def test_the_peaks_of_a_gpu_that_doctor_measured_replace_its_data_sheet(name: st
     assert (device.name, device.kind, device.units) == (A100, GPU, 108)
     assert (device.flops_per_s(FLOAT16), device.memory_bytes_per_s) == (2e14, 1.2e12)
     assert "peaks measured on n7" in device.source
+
+
+def test_bfloat16_without_a_rate_of_its_own_has_that_of_float32_and_not_of_float16() -> None:
+    t4 = KNOWN.find("t4")
+    assert (t4.flops_per_s(BFLOAT16), t4.flops_per_s(FLOAT16)) == (8.1e12, 65e12)
 
 
 def test_a_device_that_was_not_measured_has_its_data_sheet() -> None:
