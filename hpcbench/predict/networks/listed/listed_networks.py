@@ -28,6 +28,7 @@ from hpcbench.predict.networks.listed.sums import kernel_times, sums
 from hpcbench.predict.tables.prediction import Estimate, Floats
 
 _LEAST_SPREAD = 0.05  # of networks, as a logarithm
+_HOST_SPREAD = 0.4  # of the launches of a host, as a logarithm: hosts and versions differ by a factor of two
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,7 @@ class ListedNetworks:
         return {
             quantity: Estimate(
                 log_value=np.where(reason == "", log_times(networks, summed, self.ratio, quantity, devices), np.nan),
-                spread=_spread(summed),
+                spread=_spread(summed, quantity),
                 reason=reason,
             )
             for quantity in targets.QUANTITIES
@@ -200,6 +201,8 @@ def _without(
     return pd.concat(found).sort_index()
 
 
-def _spread(summed: pd.DataFrame) -> Floats:
-    found: Floats = np.hypot(_LEAST_SPREAD, summed["spread"].to_numpy())
-    return found
+def _spread(summed: pd.DataFrame, quantity: str) -> Floats:
+    """Return the spread of the operators, or of the host if it determines the time."""
+    device = targets.part_times(summed, quantity).sum(axis=1).to_numpy()
+    by_host = targets.host_time(summed, quantity) > device
+    return np.asarray(np.hypot(_LEAST_SPREAD, np.where(by_host, _HOST_SPREAD, summed["spread"].to_numpy())))

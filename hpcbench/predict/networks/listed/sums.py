@@ -18,9 +18,13 @@ PARTS = (FORWARD, BACKWARD, OPTIMIZER)
 HOST = "host "
 # Gradients are accumulated in the backward pass.
 _PART_OF = {"": FORWARD, FORWARD: FORWARD, BACKWARD: BACKWARD, "accumulate": BACKWARD, OPTIMIZER: OPTIMIZER}
-# Time in which the host launches one kernel, in seconds: an assumption for the dispatcher of PyTorch in eager mode, and
-# for the generated code of a compiled network. It matters for networks of many small kernels only.
-_LAUNCH_S = {network_table.EAGER: 6e-6, network_table.COMPILED: 3e-6}
+# Time in which the host launches one kernel on a GPU, in seconds. In eager mode, it is 20 us in the public sets of
+# image networks, and over 30 us in those of transformers. That of generated code is an assumption.
+_LAUNCH_S = {network_table.EAGER: 20e-6, network_table.COMPILED: 3e-6}
+_CPU_CALL_S = 6e-6  # of the framework between two operators on CPUs: an assumption for the dispatcher of PyTorch
+# Time of a step of a recurrent layer on a GPU, in seconds: steps wait for each other (J. Appleyard et al., "Optimizing
+# performance of recurrent neural networks on GPUs", 2016). The least time of a kernel and the gap to the next one.
+_RECURRENT_STEP_S = 5e-6
 _KEY = ("device", "clock_mhz", "power_limit_w", "threads", "library", *table.WORK)
 
 
@@ -42,9 +46,10 @@ def kernel_times(
     known = (estimate.reason == "")[places] & (rows["kind"] != table.UNKNOWN).to_numpy()
     log_value = np.where(known, estimate.log_value[places], np.log(_time_of_bytes(rows, devices)))
     spread = np.where(known, estimate.spread[places], np.nan)
+    call_s = np.exp(log_value) + _between_s(rows, devices)
     return listed.assign(
         part=listed["phase"].map(_PART_OF).fillna(FORWARD),
-        total_s=(np.exp(log_value) + _between_s(rows, devices)) * listed["calls"].to_numpy(dtype="float64"),
+        total_s=np.maximum(call_s, _steps_s(rows, devices)) * listed["calls"].to_numpy(dtype="float64"),
         spread=spread,
         known=known,
     )
@@ -52,8 +57,17 @@ def kernel_times(
 
 def _between_s(rows: pd.DataFrame, devices: Mapping[str, Device]) -> Floats:
     """Return the time of the framework between two operators in seconds: on CPUs, it adds to that of operators."""
-    on_cpu = rows["device"].map({name: device.kind == CPU for name, device in devices.items()}).fillna(False)
-    return np.where(on_cpu.astype(bool), _LAUNCH_S[network_table.EAGER], 0.0)
+    return np.where(_is_on(CPU, rows, devices), _CPU_CALL_S, 0.0)
+
+
+def _steps_s(rows: pd.DataFrame, devices: Mapping[str, Device]) -> Floats:
+    """Return the least time of the steps of a recurrent layer on a GPU in seconds; 0 for other operators."""
+    recurrent = (rows["kind"] == table.RNN).to_numpy() & _is_on(GPU, rows, devices)
+    return np.where(recurrent, rows["rows"].to_numpy(dtype="float64") * _RECURRENT_STEP_S, 0.0)
+
+
+def _is_on(kind: str, rows: pd.DataFrame, devices: Mapping[str, Device]) -> np.ndarray:
+    return rows["device"].isin([name for name, device in devices.items() if device.kind == kind]).to_numpy()
 
 
 def _distinct(rows: pd.DataFrame) -> tuple[pd.DataFrame, np.ndarray]:
