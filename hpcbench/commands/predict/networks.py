@@ -129,8 +129,8 @@ class ProgramNetworks:
         """Return the cases with their operators."""
         from hpcbench.predict.results.program_cases import program_cases
 
-        exported = self.program.batch_size  # None without an input that has a batch
-        lists = {size or 1: self.program.operators(size) for size in self.batch_sizes or [exported]}
+        asked: Sequence[int | None] = self.batch_sizes or [self.program.batch_size]  # None: no input has a batch
+        lists = {size or 1: self.program.operators(size) for size in asked}
         return program_cases(self.name, lists, self.program.dtype)
 
 

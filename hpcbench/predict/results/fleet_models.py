@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -119,7 +120,7 @@ def _first(names: list[str]) -> str:
     return ", ".join(names[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
 
 
-def _in_default_states(rows: pd.DataFrame) -> tuple[pd.DataFrame, NDArray[np.intp]]:
+def _in_default_states(rows: pd.DataFrame) -> tuple[pd.DataFrame, NDArray[np.integer[Any]]]:
     """Return the distinct rows in the default state of their devices, and for each row the number of its own."""
     usual = _in_default_state(rows)
     numbers = usual.groupby([name for name in usual if name != "state"], dropna=False, sort=False).ngroup()
