@@ -17,6 +17,7 @@ from hpcbench.collect.operator_lists.exported.program import ExportedProgram, ex
 from hpcbench.collect.operator_lists.lists import operator_lists
 from hpcbench.commands.shared.context import choose_site, file_in
 from hpcbench.commands.shared.planning import planned
+from hpcbench.commands.shared.predictions.listing import print_listing
 from hpcbench.config.site import Site
 from hpcbench.config.yaml_document import Document, load_yaml, parse_yaml
 from hpcbench.errors import UserError
@@ -24,8 +25,6 @@ from hpcbench.models.items import item_of
 from hpcbench.plan.plan import Plan
 from hpcbench.store.provenance.sweep_options import SweepOptions
 from hpcbench.store.workspace import Workspace
-from hpcbench.util.console import err
-from hpcbench.util.text import plural
 
 if TYPE_CHECKING:
     from hpcbench.predict.results.listed_cases import ListedCases
@@ -100,7 +99,7 @@ class PlannedNetworks:
         """Return the cases with their operators, and print if a framework starts."""
         from hpcbench.predict.results.listed_cases import listed_cases
 
-        found = listed_cases(self.plan.cases, operator_lists(self.plan.cases, self.site, self.workspace, _announce))
+        found = listed_cases(self.plan.cases, operator_lists(self.plan.cases, self.site, self.workspace, print_listing))
         reason = found.cases["refused"].iloc[0]
         if self.file is not None and reason:
             raise _refused(self.file, reason)
@@ -193,7 +192,3 @@ def _refused(file: Path, reason: str) -> UserError:
         hint += f"\nof several inputs: --set 'parameters.input={{NAME: {{shape: [128]}}}}'\n{_BATCHES} sets the batch"
     what = reason.removeprefix("model: ").replace(str(file.resolve()), "the file")
     return UserError(what, where=str(file), hint=hint)
-
-
-def _announce(environment: str, count: int) -> None:
-    err.print(f"listing the operators of {plural(count, 'network')} in the environment {environment}")

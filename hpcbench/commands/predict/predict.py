@@ -14,10 +14,10 @@ from hpcbench.commands.options.extras import require_packages
 from hpcbench.commands.options.figure_options import figure_options, formats_of, write_figures
 from hpcbench.commands.options.outputs import file_option, json_option, output_option, requested, write_outputs
 from hpcbench.commands.predict.asked_devices import AskedDevices, asked_devices, numbers
-from hpcbench.commands.predict.model_file import DEFAULT_FILE
-from hpcbench.commands.predict.models import models_of
 from hpcbench.commands.predict.networks import Networks, networks_of, sizes
 from hpcbench.commands.shared.context import not_empty, set_option, site_option, workspace_of
+from hpcbench.commands.shared.predictions.model_file import DEFAULT_FILE
+from hpcbench.commands.shared.predictions.models import Models, models_of
 from hpcbench.errors import UserError
 from hpcbench.predict.choice.cost import price_of
 from hpcbench.predict.results.predictions import Predictions, Question, predict
@@ -34,7 +34,6 @@ from hpcbench.util.exit_status import FAILURE, SUCCESS, exit_statuses
 from hpcbench.util.text import plural
 
 if TYPE_CHECKING:
-    from hpcbench.predict.fleet import Fleet
     from hpcbench.report.charts.components import Figure
 
 FORMATS = ("json", "csv", "html")
@@ -141,7 +140,7 @@ def predict_command(
     wanted_formats = formats_of(context, figures, formats)
     require_packages(asked, figures)
     workspace = workspace_of(context)
-    fleet, basis = models_of(workspace, model)
+    models = models_of(workspace, model)
     networks = networks_of(workspace, experiment, batch_sizes, SweepOptions(settings, limit, True), site)
     chosen = asked_devices(
         devices,
@@ -152,7 +151,7 @@ def predict_command(
         limits,
         search_states=ENERGY in wanted.quantities,
     )
-    made = _predicted(networks, chosen, fleet, basis)
+    made = _predicted(networks, chosen, models)
     if not any(output.is_stdout for output in asked):
         print_predictions(made, wanted, chosen.shown, out)
     if figures:
@@ -180,11 +179,11 @@ def _given(fastest: bool, least_energy: bool, within: float | None) -> dict[str,
     return {"--fastest": fastest, "--least-energy": least_energy, "--within": within is not None}
 
 
-def _predicted(networks: Networks, chosen: AskedDevices, fleet: Fleet, basis: str) -> Predictions:
+def _predicted(networks: Networks, chosen: AskedDevices, models: Models) -> Predictions:
     """Return the predictions of networks on devices. Raise UserError if no case is a network."""
     from hpcbench.predict.results.fleet_models import FleetModels, measured_devices, state_errors
 
-    found, site = networks.listed(), networks.site
+    found, site, fleet = networks.listed(), networks.site, models.fleet
     prices = {name: price_of(device, 1, networks.cores, site.cost) for name, device in chosen.devices.items()}
     question = Question(
         found.cases, found.lists, chosen.states, chosen.devices, prices, site.carbon, found.memory, chosen.only
@@ -193,7 +192,9 @@ def _predicted(networks: Networks, chosen: AskedDevices, fleet: Fleet, basis: st
     errors = {} if fleet.listed.ratio_errors is None else {TIME: fleet.listed.ratio_errors}
     currency, of_states = site.cost.currency, state_errors(fleet, chosen.devices)
     data_hash = fleet.basis.data_hash if fleet.basis.rows else ""
-    return Predictions(networks.name, results, shares, basis, networks.item, currency, errors, of_states, data_hash)
+    return Predictions(
+        networks.name, results, shares, models.words, networks.item, currency, errors, of_states, data_hash
+    )
 
 
 def _figures(made: Predictions) -> list[Figure]:

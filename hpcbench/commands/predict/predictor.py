@@ -11,8 +11,8 @@ import click
 
 from hpcbench.commands.options.completion import complete_sweep
 from hpcbench.commands.options.outputs import json_option
-from hpcbench.commands.predict.model_file import DEFAULT_FILE, text_of
 from hpcbench.commands.shared.context import not_empty, workspace_of
+from hpcbench.commands.shared.predictions.model_file import DEFAULT_FILE, text_of
 from hpcbench.commands.shared.predictor_data import data_to_predict, training_data
 from hpcbench.commands.shared.progress_bar import shown_after_a_while
 from hpcbench.report.export.atomic_files import check_target, write_text

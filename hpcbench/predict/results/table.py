@@ -8,6 +8,8 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
+from hpcbench.predict.tables.operators import MOST_UNKNOWN
+
 TIME, POWER, ENERGY, MEMORY = "time_s", "power_w", "energy_j", "memory_bytes"
 THROUGHPUT, PRICE, EMISSIONS = "throughput_items_per_s", "price_per_million_items", "co2e_g_per_million_items"
 QUANTITIES = (TIME, POWER, ENERGY, MEMORY, THROUGHPUT, PRICE, EMISSIONS)
@@ -22,7 +24,6 @@ OF_LIST, OF_NAME = "operators", "image network"
 FITS, CAPACITY = "fits", "device_memory_bytes"
 FITS_NOT, MAY_FIT, DOES_FIT = "no", "maybe", "yes"
 COMPUTE_BOUND, MEMORY_BOUND, LAUNCH_BOUND, POWER_BOUND = "compute", "memory", "launch", "power limit"
-MOST_UNKNOWN = 0.10  # of the time of a network; with more, it is refused
 _VALUES = ("predicted", "lower", "upper")
 _SLOWER = 1.02  # time over that without a power limit, from which on the limit counts
 

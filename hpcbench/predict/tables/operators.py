@@ -14,6 +14,7 @@ POINTWISE, SOFTMAX, LAYER_NORM, BATCH_NORM = "pointwise", "softmax", "layer_norm
 POOLING, REDUCTION, COPY, GATHER = "pooling", "reduction", "copy", "gather"
 ATTENTION, ATTENTION_DECODE = "attention", "attention_decode"
 RNN, OPTIMIZER, FUSED, UNKNOWN = "rnn", "optimizer", "fused", "unknown"
+MOST_UNKNOWN = 0.10  # of the predicted time of a network in operators of UNKNOWN kind; with more, it is refused
 KINDS = (
     *(GEMM, BATCHED_GEMM, CONV, CONV_INPUT_GRADIENT, CONV_WEIGHT_GRADIENT),
     *(POINTWISE, SOFTMAX, LAYER_NORM, BATCH_NORM, POOLING, REDUCTION, COPY, GATHER),

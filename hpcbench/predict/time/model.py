@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from hpcbench.predict.calibration import stored
 from hpcbench.predict.calibration.intervals import Calibration
 from hpcbench.predict.devices.device import Device
 from hpcbench.predict.tables.prediction import Estimate, Floats
@@ -113,8 +114,8 @@ class OperatorTime:
         return {
             "core": self.core.to_json(),
             "hulls": {family: each.to_json() for family, each in self.hulls.items()},
-            "seen": _calibration_json(self.seen),
-            "unseen": _calibration_json(self.unseen),
+            "seen": stored.to_json(self.seen),
+            "unseen": stored.to_json(self.unseen),
             "rows": dict(self.rows),
             "flaws": list(self.flaws),
         }
@@ -125,8 +126,8 @@ class OperatorTime:
         return cls(
             Core.from_json(data["core"]),
             {family: Hull.from_json(each) for family, each in data["hulls"].items()},
-            Calibration(**data["seen"]),
-            Calibration(**data["unseen"]),
+            stored.from_json(data["seen"]),
+            stored.from_json(data["unseen"]),
             data["rows"],
             tuple(data["flaws"]),
         )
@@ -159,11 +160,3 @@ def _counts(rows: pd.DataFrame, devices: Mapping[str, Device]) -> dict[str, int]
     names = rows["device"].map({name: device.name for name, device in devices.items()})
     found = (families(rows) + "|" + names).value_counts()
     return {str(key): int(count) for key, count in found.items()}
-
-
-def _calibration_json(calibration: Calibration) -> dict[str, Any]:
-    return {
-        "clusters": calibration.clusters,
-        "cluster": calibration.cluster,
-        "quantiles": dict(calibration.quantiles),
-    }

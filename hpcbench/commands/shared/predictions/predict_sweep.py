@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import datetime
-import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -13,9 +11,9 @@ import pandas as pd
 import hpcbench
 from hpcbench.collect.operator_lists.lists import operator_lists
 from hpcbench.commands.options.predict_options import PredictOptions
-from hpcbench.commands.predict.model_file import DEFAULT_FILE
-from hpcbench.commands.predict.models import models_of
 from hpcbench.commands.shared.predictions.case_devices import CaseDevices, Find, devices_of, named, of_machine
+from hpcbench.commands.shared.predictions.listing import print_listing
+from hpcbench.commands.shared.predictions.models import models_of
 from hpcbench.commands.shared.predictions.partition_devices import of_partitions
 from hpcbench.commands.shared.progress_bar import shown_after_a_while
 from hpcbench.config.site import Site
@@ -47,10 +45,11 @@ def predict_sweep(plan: Plan, workspace: Workspace, options: PredictOptions) -> 
     """
     known = known_devices(workspace)
     devices = devices_of(plan.cases, _finder(plan.site, known, options.devices))
-    fleet, model = models_of(workspace, options.model)
+    models = models_of(workspace, options.model)
+    fleet = models.fleet
     asked = [case for case in plan.cases if case.id not in devices.unknown]
     listed = {
-        **operator_lists(asked, plan.site, workspace, _announce),
+        **operator_lists(asked, plan.site, workspace, print_listing),
         **{case: OperatorList(case, reason=error.what) for case, error in devices.unknown.items()},
     }
     cases = _predictions(listed_cases(plan.cases, listed), devices, fleet)
@@ -58,8 +57,8 @@ def predict_sweep(plan: Plan, workspace: Workspace, options: PredictOptions) -> 
         SCHEMA,
         datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
         hpcbench.__version__,
-        model,
-        _digest(workspace, options.model),
+        models.words,
+        models.sha256,
         fleet.basis.data_hash if fleet.basis.rows else None,
         [_described(each) for each in devices.devices.values()],
         cases,
@@ -73,16 +72,6 @@ def _finder(site: Site, known: KnownDevices, names: Sequence[str]) -> Find:
     if names:
         return named(names, known)
     return of_partitions(site, known) if site.scheduler == "slurm" else of_machine(this_machine(), known)
-
-
-def _announce(environment: str, count: int) -> None:
-    err.print(f"listing the operators of {plural(count, 'network')} in the environment {environment}")
-
-
-def _digest(workspace: Workspace, file: str | None) -> str | None:
-    """Return the SHA-256 of the file of the models; None without a file."""
-    path = Path(file) if file else workspace.root / DEFAULT_FILE
-    return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else None
 
 
 def _predictions(listed: ListedCases, devices: CaseDevices, fleet: Fleet) -> list[CasePrediction]:

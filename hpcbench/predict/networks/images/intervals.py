@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from hpcbench.predict.calibration import stored
 from hpcbench.predict.calibration.intervals import ALL, OF_DEVICES, Calibration, calibrated, new_draw
 from hpcbench.predict.networks.images.core import Core, fit_core
 from hpcbench.predict.networks.images.correction import Correction, fit_correction
@@ -46,13 +47,13 @@ class Intervals:
 
     def to_json(self) -> dict[str, Any]:
         """Return the intervals as a dict of JSON types."""
-        calibrations = {"seen": _plain(self.seen), "unseen": _plain(self.unseen)}
+        calibrations = stored.all_to_json({"seen": self.seen, "unseen": self.unseen})
         return {**calibrations, "spread": self.spread.text, "level": self.level}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Intervals:
         """Return the intervals that `to_json` described."""
-        seen, unseen = Calibration(**data["seen"]), Calibration(**data["unseen"])
+        seen, unseen = (stored.from_json(data[name]) for name in ("seen", "unseen"))
         return cls(seen, unseen, Correction(data["spread"]), data["level"])
 
 
@@ -143,7 +144,3 @@ def _by_device(rows: pd.DataFrame) -> Iterator[NDArray[np.bool_]]:
     for device, count in rows["device"].value_counts().items():
         if 2 * count < len(rows):
             yield (rows["device"] == device).to_numpy()
-
-
-def _plain(calibration: Calibration) -> dict[str, Any]:
-    return {**asdict(calibration), "quantiles": dict(calibration.quantiles)}

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from hpcbench.predict.calibration.intervals import Calibration
+from hpcbench.predict.calibration.stored import all_from_json, all_to_json
 from hpcbench.predict.choice.ratios import RatioErrors
 from hpcbench.predict.devices.device import Device
 from hpcbench.predict.measured.similar_operators import SimilarTime, similar_times
@@ -96,10 +97,7 @@ class ListedNetworks:
             "regular": self.operator_time.others.to_json(),
             "measured": self.operator_time.to_json(),
             "effects": dict(self.ratio.effects),
-            "calibrations": {
-                name: {"clusters": each.clusters, "cluster": each.cluster, "quantiles": dict(each.quantiles)}
-                for name, each in self.calibrations.items()
-            },
+            "calibrations": all_to_json(self.calibrations),
             "network_devices": sorted(self.network_devices),
             "operator_devices": sorted(self.operator_devices),
             "networks": list(self.networks),
@@ -119,7 +117,7 @@ class ListedNetworks:
             similar=similar,
             operator_time=MeasuredTime.from_json(data["measured"], regular_time),
             ratio=Ratio(dict(data["effects"])),
-            calibrations={name: Calibration(**each) for name, each in data["calibrations"].items()},
+            calibrations=all_from_json(data["calibrations"]),
             network_devices=frozenset(data["network_devices"]),
             operator_devices=frozenset(data["operator_devices"]),
             networks=tuple(data["networks"]),

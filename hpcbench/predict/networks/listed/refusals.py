@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from hpcbench.predict.devices.device import Device
 from hpcbench.predict.networks.listed import targets
 from hpcbench.predict.tables import networks as table
-
-MOST_UNKNOWN = 0.10  # of the predicted time
+from hpcbench.predict.tables.operators import MOST_UNKNOWN
 
 
 def reasons(

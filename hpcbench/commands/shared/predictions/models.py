@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hpcbench.commands.predict.model_file import DEFAULT_FILE, FIT, text_of
+from hpcbench.commands.shared.predictions.model_file import DEFAULT_FILE, FIT, text_of
 from hpcbench.store.workspace import Workspace
 from hpcbench.util.text import plural
 
@@ -13,8 +15,17 @@ if TYPE_CHECKING:
     from hpcbench.predict.fleet import Fleet
 
 
-def models_of(workspace: Workspace, file: str | None) -> tuple[Fleet, str]:
-    """Return the models in a file, by default fleet.json of the workspace, and what they rest on in words.
+@dataclass(frozen=True)
+class Models:
+    """Models, what they rest on in words, and the SHA-256 of their file; None without a file."""
+
+    fleet: Fleet
+    words: str
+    sha256: str | None = None
+
+
+def models_of(workspace: Workspace, file: str | None) -> Models:
+    """Return the models in a file, by default fleet.json of the workspace.
 
     Without a file, they are those of the data sheets. Raise UserError if the file is missing or no model file.
     """
@@ -24,8 +35,10 @@ def models_of(workspace: Workspace, file: str | None) -> tuple[Fleet, str]:
 
     path = Path(file) if file else workspace.root / DEFAULT_FILE
     if file is None and not path.exists():
-        return fit(DataSet()), f"Models without measurements, from data sheets alone; to fit them: {FIT}"
-    fleet = from_text(text_of(path), str(path))
+        return Models(fit(DataSet()), f"Models without measurements, from data sheets alone; to fit them: {FIT}")
+    text = text_of(path)
+    fleet = from_text(text, str(path))
     count = sum(sum(counts.values()) for counts in fleet.basis.rows.values())
     devices = plural(len(fleet.basis.devices), "device")
-    return fleet, f"Models of {path.name}, fitted on {count:,} rows of {devices} (data {fleet.basis.data_hash[:12]})"
+    words = f"Models of {path.name}, fitted on {count:,} rows of {devices} (data {fleet.basis.data_hash[:12]})"
+    return Models(fleet, words, hashlib.sha256(text.encode()).hexdigest())
