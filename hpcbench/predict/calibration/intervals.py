@@ -52,6 +52,8 @@ class Expected:
 _NOTHING = Expected(0.0, 0.0)
 # Effects of devices on the time of networks, as a logarithm: the public sets have too few devices to show their spread.
 OF_DEVICES = Expected(0.2, 4.0)
+# Effects of vendors on the time of operators, likewise: with one vendor in the data, their spread is unknown.
+OF_VENDORS = Expected(0.15, 4.0)
 
 
 def calibrated(

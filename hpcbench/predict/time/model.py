@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from hpcbench.predict.calibration import stored
-from hpcbench.predict.calibration.intervals import Calibration
+from hpcbench.predict.calibration.intervals import OF_VENDORS, Calibration, new_draw
 from hpcbench.predict.devices.device import Device
 from hpcbench.predict.tables.prediction import Estimate, Floats
 from hpcbench.predict.tables.prediction import table as prediction_table
@@ -41,6 +41,7 @@ class OperatorTime:
     unseen: Calibration
     rows: Mapping[str, int]  # that the fit rests on, by "family|device"
     flaws: tuple[str, ...] = ()
+    vendors: frozenset[str] = frozenset()  # of the devices of the fit
 
     def estimate(self, operators: pd.DataFrame, devices: Mapping[str, Device], in_stream: bool = False) -> Estimate:
         """Return the time of each row of a table of operators in seconds, on the device that it names.
@@ -65,7 +66,8 @@ class OperatorTime:
         answered = found.reason == ""
         if answered.any():
             asked = prepare(operators[answered], devices, in_stream)
-            half[answered] = self._half_width(asked, found.spread[answered], basis["seen"].to_numpy()[answered])
+            own = self._half_width(asked, found.spread[answered], basis["seen"].to_numpy()[answered])
+            half[answered] = np.hypot(own, self._of_vendors(operators.loc[answered, "device"], devices))
         return pd.concat([prediction_table(found.log_value, half, found.reason), basis.drop(columns="seen")], axis=1)
 
     def basis(self, operators: pd.DataFrame, devices: Mapping[str, Device]) -> pd.DataFrame:
@@ -101,6 +103,11 @@ class OperatorTime:
         modelled = asked.family.isin(list(self.core.efficiencies)).to_numpy()
         return np.where(modelled, fitted, CALIBRATION.half_width(asked.family, spread))
 
+    def _of_vendors(self, names: pd.Series, devices: Mapping[str, Device]) -> Floats:
+        """Return half the interval of the effect of the vendor of each row: 0 if it has devices in the fit."""
+        is_new = ~names.map({name: device.vendor for name, device in devices.items()}).isin(list(self.vendors))
+        return np.where(is_new & bool(self.vendors), new_draw(np.array([]), OF_VENDORS), 0.0)
+
     def _distance(self, asked: Prepared) -> Floats:
         found = np.zeros(len(asked.rows))
         for family, each in self.hulls.items():
@@ -118,6 +125,7 @@ class OperatorTime:
             "unseen": stored.to_json(self.unseen),
             "rows": dict(self.rows),
             "flaws": list(self.flaws),
+            "vendors": sorted(self.vendors),
         }
 
     @classmethod
@@ -130,6 +138,7 @@ class OperatorTime:
             stored.from_json(data["unseen"]),
             data["rows"],
             tuple(data["flaws"]),
+            frozenset(data["vendors"]),
         )
 
 
@@ -145,14 +154,15 @@ def fit(operators: pd.DataFrame, devices: Mapping[str, Device], calibrate: bool 
     if rows.empty:
         return OperatorTime(PRIOR.core, {}, CALIBRATION, CALIBRATION, {}, tuple(flaws))
     counts = _counts(rows, devices)
+    vendors = frozenset(devices[name].vendor for name in rows["device"].unique())
     chosen = prepare(rows[capped(rows, _MOST_ROWS)], devices)
     core = fit_core(chosen, Size())
     hulls = {name: hull(name, chosen.features[(chosen.family == name).to_numpy()]) for name in core.efficiencies}
     if not calibrate:
-        return OperatorTime(core, hulls, CALIBRATION, CALIBRATION, counts, tuple(flaws))
+        return OperatorTime(core, hulls, CALIBRATION, CALIBRATION, counts, tuple(flaws), vendors)
     seen = seen_devices(chosen.select(capped(chosen.rows, _MOST_SEEN_ROWS, seed=1)))
     unseen = unseen_devices(chosen.select(capped(chosen.rows, _MOST_UNSEEN_ROWS, seed=1)))
-    return OperatorTime(core, hulls, seen, unseen, counts, tuple(flaws))
+    return OperatorTime(core, hulls, seen, unseen, counts, tuple(flaws), vendors)
 
 
 def _counts(rows: pd.DataFrame, devices: Mapping[str, Device]) -> dict[str, int]:

@@ -1,6 +1,7 @@
 """The model of the time of operators, on made-up devices."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -35,6 +36,20 @@ def test_products_of_an_unseen_device(model: OperatorTime) -> None:
     assert np.median(np.abs(found["predicted"] / asked["time_s"] - 1)) < 0.1
     assert (found["basis_devices"] == 3).all()
     assert (found["basis_rows"] == 900).all()
+
+
+def test_a_device_of_a_vendor_without_measurements_has_a_wider_interval(model: OperatorTime) -> None:
+    """By the effect of a vendor: 0.15 sqrt(1 + 1/4), times the quantile of Student's t for 4 degrees of freedom."""
+    known, other = device("new", 1.4), replace(device("new", 1.4), vendor="Other")
+    asked = products({"new": known}, 20, seed=1)
+    widths = [
+        np.log(found["upper"] / found["lower"]) / 2
+        for found in (model.predict(asked, {"new": each}) for each in (known, other))
+    ]
+    added = np.sqrt(widths[1] ** 2 - widths[0] ** 2)
+    assert added.to_numpy() == pytest.approx(np.full(20, 0.15 * 1.25**0.5 * 2.132), rel=1e-3)
+    read = OperatorTime.from_json(json.loads(json.dumps(model.to_json())))
+    assert read.vendors == model.vendors == {known.vendor}
 
 
 def test_in_a_stream_the_launch_vanishes(model: OperatorTime) -> None:
