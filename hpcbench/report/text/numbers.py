@@ -79,16 +79,16 @@ def formatter(quantity: Quantity) -> Callable[[float], str]:
 
 
 def column_format(
-    quantity: Quantity, values: pd.Series[float], beside: pd.Series[float] | None = None
+    quantity: Quantity, values: pd.Series[float], reference: pd.Series[float] | None = None
 ) -> tuple[str, Callable[[float], str]]:
     """Return the unit and the formatter of a column of values: one unit, and decimals by the smallest value.
 
     Values of very different magnitudes, and tiny ones, have the same number of significant digits instead. Times and
-    sizes have the unit of the median, of the values of the column `beside` if there is one. The unit is empty for
+    sizes have the unit of the median, of the values of `reference` if it is given. The unit is empty for
     ratios.
     """
     known = _scalable(values)
-    compared = known if beside is None else _scalable(beside)
+    compared = known if reference is None else _scalable(reference)
     middle = (known if compared.empty else compared).median()
     if known.empty or quantity.column == "speedup":
         return "" if quantity.unit in SCALED else quantity.unit, formatter(quantity)

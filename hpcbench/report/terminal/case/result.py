@@ -73,9 +73,9 @@ def result(view: CaseView) -> Facts:
 
 
 def _predicted(row: Row) -> str:
-    """Return the predicted step time, or why there is none; empty without predictions."""
+    """Return the predicted step time, or the reason if it is unknown; empty for sweeps without predictions."""
     if row.get(TIME.column) is None:
-        return f"no: {row[REASON]}" if row.get(REASON) else ""
+        return f"unknown ({row[REASON]})" if row.get(REASON) else ""
     low, high = (row[name] for name in TIME.limits)
     limits = f"90 % PI {duration(low)} - {duration(high)}"
     found = f"{RATIO} {ratio_cell(row, TIME)}" if row[TIME.ratio] is not None else "not measured"

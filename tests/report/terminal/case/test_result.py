@@ -65,7 +65,7 @@ def test_checked_data_have_their_counts_and_the_bias_of_classes() -> None:
         ({}, "100 ms (90 % PI 50 ms - 150 ms) on l4; measured / predicted 2.00x above; all runs had interference"),
         ({TIME.verdict: "inside"}, "100 ms (90 % PI 50 ms - 150 ms) on l4; measured / predicted 2.00x"),
         ({TIME.verdict: None, TIME.ratio: None}, "100 ms (90 % PI 50 ms - 150 ms) on l4; not measured"),
-        ({TIME.column: None, REASON: "it is odd"}, "no: it is odd"),
+        ({TIME.column: None, REASON: "it is odd"}, "unknown (it is odd)"),
         ({TIME.column: None}, ""),
     ],
 )
