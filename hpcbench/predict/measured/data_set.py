@@ -28,8 +28,10 @@ def of_profile(profile: pd.DataFrame, file: str, contaminated: pd.DataFrame | No
     """
     found = profiled(profile, file, contaminated)
     default = profile["requested_clock_mhz"].isna().to_numpy()
-    networks = found.networks.assign(clock_mhz=found.networks["clock_mhz"].mask(default[found.networks["row"]]))
-    operators = table.complete(found.operators)
+    networks, operators = (
+        rows.assign(clock_mhz=rows["clock_mhz"].mask(default[rows["row"]]))
+        for rows in (found.networks, table.complete(found.operators))
+    )
     return cleaned(DataSet(operators, networks, found.lists, flaws=_flaws(file, "row", found.left_out)))
 
 

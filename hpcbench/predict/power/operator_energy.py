@@ -16,6 +16,7 @@ import pandas as pd
 from hpcbench.predict.calibration.intervals import Calibration
 from hpcbench.predict.calibration.stored import from_json, to_json
 from hpcbench.predict.devices.device import Device
+from hpcbench.predict.operators.clocks import at_lower_clock
 from hpcbench.predict.operators.device_columns import of_rows
 from hpcbench.predict.operators.features import features
 from hpcbench.predict.operators.roofline import Bounds, bounds
@@ -74,7 +75,6 @@ def log_reference(bound: Bounds, device: Device) -> Floats:
 
 
 def _in_default_state(rows: pd.DataFrame, devices: Mapping[str, Device]) -> np.ndarray:
-    boost = of_rows(rows, devices, lambda device: device.boost_mhz)
     board = of_rows(rows, devices, lambda device: device.board_power_w)
-    clock, limit = (rows[name].to_numpy(dtype="float64") for name in ("clock_mhz", "power_limit_w"))
-    return np.asarray(~(clock < boost) & ~(limit < board))
+    limit = rows["power_limit_w"].to_numpy(dtype="float64")
+    return np.asarray(~at_lower_clock(rows, devices) & ~(limit < board))

@@ -12,6 +12,7 @@ import pandas as pd
 from hpcbench.predict.calibration.intervals import ALL, Calibration, calibrated
 from hpcbench.predict.calibration.stored import all_from_json, all_to_json
 from hpcbench.predict.devices.device import Device
+from hpcbench.predict.operators.clocks import at_lower_clock
 from hpcbench.predict.operators.device_columns import of_rows
 from hpcbench.predict.operators.features import features
 from hpcbench.predict.operators.roofline import bounds
@@ -150,7 +151,9 @@ def fit(rows: pd.DataFrame, devices: Mapping[str, Device], fleet: Fleet, without
     """Return the model of operators. `without` has, by device, the fleet that was fitted without this device."""
     known = usable(rows, devices)
     powers, energies, of_powers, of_energies, unseen = {}, {}, [], [], []
-    for name, each in known.groupby("device", observed=True):
+    # The models that learn from shapes have no clock.
+    usual = known[~at_lower_clock(known, devices)]
+    for name, each in usual.groupby("device", observed=True):
         bound, watts = bounds(each, devices), each["power_w"].to_numpy(dtype="float64")
         shapes = features(each, devices, bound)
         log_power = np.log(watts / devices[str(name)].board_power_w)

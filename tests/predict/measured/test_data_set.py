@@ -20,11 +20,13 @@ STEP = {"kind": "network", "stream_s": 2e-3, "hot_s": 2e-3}
 def test_a_clock_that_was_not_requested_is_the_default() -> None:
     of_default = of_profile(profile({**PRODUCT, "stream_s": 2e-5}, STEP), "p")
     assert math.isnan(of_default.networks["clock_mhz"][0])
+    assert math.isnan(of_default.operators["clock_mhz"][0])
     assert list(network_kinds(of_default.networks)) == [LISTED]
     locked = of_profile(
         profile(*({**each, "requested_clock_mhz": 1400} for each in (PRODUCT | {"stream_s": 1}, STEP))), "p"
     )
     assert list(network_kinds(locked.networks)) == [CLOCKED]
+    assert locked.operators["clock_mhz"].tolist() == [1400]
     assert len(locked.lists) == 1
 
 

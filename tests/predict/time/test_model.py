@@ -52,6 +52,16 @@ def test_a_device_of_a_vendor_without_measurements_has_a_wider_interval(model: O
     assert read.vendors == model.vendors == {known.vendor}
 
 
+def test_rows_at_lower_clocks_do_not_count(model: OperatorTime) -> None:
+    rows = products(DEVICES, 300)
+    slow = products(DEVICES, 100, seed=2)
+    slow = slow.assign(time_s=3 * slow["time_s"], clock_mhz=0.4 * min(each.boost_mhz for each in DEVICES.values()))
+    found = fit(pd.concat([rows, slow], ignore_index=True), DEVICES)
+    asked = products(DEVICES, 50, seed=1)
+    pd.testing.assert_frame_equal(found.predict(asked, DEVICES), model.predict(asked, DEVICES))
+    assert f"{len(slow)} rows left out: their clock is below the boost clock" in found.flaws
+
+
 def test_in_a_stream_the_launch_vanishes(model: OperatorTime) -> None:
     asked = products(DEVICES, 50, seed=1)
     short = (asked["time_s"] <= 1.001 * FLOOR_S).to_numpy()
