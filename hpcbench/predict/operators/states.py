@@ -41,4 +41,4 @@ def lowered_power_limit(rows: pd.DataFrame, devices: Mapping[str, Device]) -> np
 
 def lowered(rows: pd.DataFrame, devices: Mapping[str, Device]) -> np.ndarray:
     """Return which measured rows do not show the default state of their device, by clock or power limit."""
-    return at_lower_clock(rows, devices) | lowered_power_limit(rows, devices)
+    return np.asarray(at_lower_clock(rows, devices) | lowered_power_limit(rows, devices))
