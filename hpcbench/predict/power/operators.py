@@ -12,10 +12,10 @@ import pandas as pd
 from hpcbench.predict.calibration.intervals import ALL, Calibration, calibrated
 from hpcbench.predict.calibration.stored import all_from_json, all_to_json
 from hpcbench.predict.devices.device import Device
-from hpcbench.predict.operators.clocks import at_lower_clock
 from hpcbench.predict.operators.device_columns import of_rows
 from hpcbench.predict.operators.features import features
 from hpcbench.predict.operators.roofline import bounds
+from hpcbench.predict.operators.states import lowered
 from hpcbench.predict.power import fleet as fleets
 from hpcbench.predict.power import learned
 from hpcbench.predict.power.activity import activity
@@ -151,8 +151,8 @@ def fit(rows: pd.DataFrame, devices: Mapping[str, Device], fleet: Fleet, without
     """Return the model of operators. `without` has, by device, the fleet that was fitted without this device."""
     known = usable(rows, devices)
     powers, energies, of_powers, of_energies, unseen = {}, {}, [], [], []
-    # The models that learn from shapes have no clock.
-    usual = known[~at_lower_clock(known, devices)]
+    # The models that learn from shapes have neither a clock nor a power limit.
+    usual = known[~lowered(known, devices)]
     for name, each in usual.groupby("device", observed=True):
         bound, watts = bounds(each, devices), each["power_w"].to_numpy(dtype="float64")
         shapes = features(each, devices, bound)
