@@ -96,8 +96,8 @@ def fit(
         values = (_with_exact(features, rows) if exact else features).iloc[places]
         columns[name] = tuple(str(each) for each in values.columns[values.nunique().to_numpy() > 1])
         matrix = values[list(columns[name])].to_numpy(dtype="float64")
-        exact = [place for place, each in enumerate(columns[name]) if each == _EXACT]
-        data = lightgbm.Dataset(matrix, log_value[places], categorical_feature=exact)
+        categories = [place for place, each in enumerate(columns[name]) if each == _EXACT]
+        data = lightgbm.Dataset(matrix, log_value[places], categorical_feature=categories)
         booster = lightgbm.train(_PARAMETERS, data, _ROUNDS)
         models[name] = booster.model_to_string()
     kept = rows[np.isin(families, list(models))]
