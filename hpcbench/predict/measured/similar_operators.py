@@ -19,6 +19,7 @@ from hpcbench.predict.measured.kriging import Kriging, Points
 from hpcbench.predict.measured.page_faults import fault_times
 from hpcbench.predict.networks.listed.operator_time import OperatorTime
 from hpcbench.predict.operators.roofline import Bounds, bounds
+from hpcbench.predict.operators.states import lowered
 from hpcbench.predict.tables import operators as table
 from hpcbench.predict.tables.prediction import Estimate, Floats
 from hpcbench.predict.time.priors import CPU_CALL_S
@@ -78,7 +79,7 @@ def similar_times(operators: pd.DataFrame, devices: Mapping[str, Device], others
         device = devices.get(str(key))
         if device is None or device.kind != CPU:
             continue
-        rows = rows[(reasons(rows, devices) == "").to_numpy()]
+        rows = rows[(reasons(rows, devices) == "").to_numpy() & ~lowered(rows, devices)]
         if len(rows) >= _FEWEST:
             kept = rows.sample(min(len(rows), _MOST), random_state=0)
             limits = bounds(kept, devices)

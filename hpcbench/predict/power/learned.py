@@ -75,8 +75,13 @@ class Learned:
         return cls(columns, dict(stored["models"]), frozenset(stored["covered"]))
 
 
-def fit(features: pd.DataFrame, rows: pd.DataFrame, log_value: Floats, most: int = _MOST_ROWS) -> Learned:
-    """Return models of the rows of one device; families with too few rows have none, and others at most `most`."""
+def fit(
+    features: pd.DataFrame, rows: pd.DataFrame, log_value: Floats, most: int = _MOST_ROWS, *, exact: bool = True
+) -> Learned:
+    """Return models of the rows of one device; families with too few rows have none, and others at most `most`.
+
+    Without `exact`, the number of rows of a product is no category, as for rows of several devices.
+    """
     families = family(rows["kind"])
     columns: dict[str, tuple[str, ...]] = {}
     models: dict[str, str] = {}
@@ -85,11 +90,11 @@ def fit(features: pd.DataFrame, rows: pd.DataFrame, log_value: Floats, most: int
         if len(places) < FEWEST_ROWS:
             continue
         places = places[:: max(1, len(places) // most)]
-        values = _with_exact(features, rows).iloc[places]
+        values = (_with_exact(features, rows) if exact else features).iloc[places]
         columns[name] = tuple(str(each) for each in values.columns[values.nunique().to_numpy() > 1])
         matrix = values[list(columns[name])].to_numpy(dtype="float64")
-        exact = [place for place, each in enumerate(columns[name]) if each == _EXACT]
-        data = lightgbm().Dataset(matrix, log_value[places], categorical_feature=exact)
+        categories = [place for place, each in enumerate(columns[name]) if each == _EXACT]
+        data = lightgbm().Dataset(matrix, log_value[places], categorical_feature=categories)
         booster = lightgbm().train(_PARAMETERS, data, _ROUNDS)
         models[name] = booster.model_to_string()
     kept = rows[np.isin(families, list(models))]

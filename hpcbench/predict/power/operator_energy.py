@@ -16,10 +16,9 @@ import pandas as pd
 from hpcbench.predict.calibration.intervals import Calibration
 from hpcbench.predict.calibration.stored import from_json, to_json
 from hpcbench.predict.devices.device import Device
-from hpcbench.predict.operators.clocks import at_lower_clock
-from hpcbench.predict.operators.device_columns import of_rows
 from hpcbench.predict.operators.features import features
 from hpcbench.predict.operators.roofline import Bounds, bounds
+from hpcbench.predict.operators.states import at_lower_clock, at_lower_power_limit
 from hpcbench.predict.power.learned import SPREAD, Learned
 from hpcbench.predict.tables.prediction import Floats
 
@@ -39,7 +38,7 @@ class OperatorEnergy:
         The measurements are of default states: rows at lower clocks or power limits are NaN, too.
         """
         found = np.full(len(rows), np.nan)
-        usual = _in_default_state(rows, devices)
+        usual = ~(at_lower_clock(rows, devices) | at_lower_power_limit(rows, devices))
         for name, places in rows.groupby("device", observed=True).indices.items():
             asked = np.asarray(places)[usual[places]]
             if name in self.learned and len(asked):
@@ -72,9 +71,3 @@ class OperatorEnergy:
 def log_reference(bound: Bounds, device: Device) -> Floats:
     """Return the logarithm of the energy of the roofline's time at the board power, in joules."""
     return np.asarray(np.log((bound.soft_s() + _LATENCY_S) * device.board_power_w))
-
-
-def _in_default_state(rows: pd.DataFrame, devices: Mapping[str, Device]) -> np.ndarray:
-    board = of_rows(rows, devices, lambda device: device.board_power_w)
-    limit = rows["power_limit_w"].to_numpy(dtype="float64")
-    return np.asarray(~at_lower_clock(rows, devices) & ~(limit < board))

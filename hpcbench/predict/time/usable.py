@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 
 from hpcbench.predict.devices.device import Device
-from hpcbench.predict.operators.clocks import at_lower_clock
 from hpcbench.predict.operators.device_columns import PRECISIONS
 from hpcbench.predict.operators.roofline import MATRIX_KINDS
+from hpcbench.predict.operators.states import at_lower_clock, lowered_power_limit
 from hpcbench.predict.tables import operators as table
 from hpcbench.predict.time.families import families
 
@@ -43,10 +43,14 @@ def usable(rows: pd.DataFrame, devices: Mapping[str, Device]) -> tuple[pd.DataFr
     why = reasons(timed, devices)
     flaws += [f"{count} rows left out: {reason}" for reason, count in why[why != ""].value_counts().items()]
     kept = timed[why == ""].reset_index(drop=True)
-    slowed = at_lower_clock(kept, devices)
-    if slowed.any():
-        flaws.append(f"{int(slowed.sum())} rows left out: their clock is below the boost clock")
-    kept = kept[~slowed].reset_index(drop=True)
+    for slowed, why_slowed in (
+        (at_lower_clock, "their clock is below the boost clock"),
+        (lowered_power_limit, "their power limit is below that of other rows"),
+    ):
+        left_out = slowed(kept, devices)
+        if left_out.any():
+            flaws.append(f"{int(left_out.sum())} rows left out: {why_slowed}")
+        kept = kept[~left_out].reset_index(drop=True)
     contradictory = _contradictions(kept)
     if contradictory:
         flaws.append(f"{contradictory} rows contradict others: the same operator, times over 2x apart")

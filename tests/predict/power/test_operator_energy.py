@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from hpcbench.predict.operators.roofline import Bounds
@@ -34,6 +35,15 @@ def test_the_energy_of_a_measured_device_does_not_follow_a_wrong_time(fitted: po
     measured = fitted.predict_operators(rows, DEVICES, times, np.zeros(len(rows)))
     product = measured["power_w"]["predicted"] * times
     assert measured["energy_j"]["predicted"].to_numpy() == pytest.approx(product.to_numpy())
+
+
+@pytest.mark.parametrize("state", [{"clock_mhz": 500.0}, {"power_limit_w": 100.0}])
+def test_rows_in_lower_states_do_not_train_models_of_shapes(fitted: power.PowerModel, state: dict[str, float]) -> None:
+    default = operators(("card",), count=800)
+    slow = default.assign(time_s=3 * default["time_s"], power_w=0.5 * default["power_w"], **state)
+    both = power.fit(pd.concat([default, slow], ignore_index=True), steps(("card",)), lists(), DEVICES)
+    assert both.operators.learned == fitted.operators.learned
+    assert both.operators.energy == fitted.operators.energy
 
 
 def test_other_devices_kinds_and_states_have_no_own_energy(fitted: power.PowerModel) -> None:

@@ -52,14 +52,21 @@ def test_a_device_of_a_vendor_without_measurements_has_a_wider_interval(model: O
     assert read.vendors == model.vendors == {known.vendor}
 
 
-def test_rows_at_lower_clocks_do_not_count(model: OperatorTime) -> None:
+@pytest.mark.parametrize(
+    ("state", "reason"),
+    [
+        ({"clock_mhz": 560.0}, "their clock is below the boost clock"),
+        ({"power_limit_w": 4e5}, "their power limit is below that of other rows"),
+    ],
+)
+def test_rows_in_lower_states_do_not_count(model: OperatorTime, state: dict[str, float], reason: str) -> None:
     rows = products(DEVICES, 300)
     slow = products(DEVICES, 100, seed=2)
-    slow = slow.assign(time_s=3 * slow["time_s"], clock_mhz=0.4 * min(each.boost_mhz for each in DEVICES.values()))
+    slow = slow.assign(time_s=3 * slow["time_s"], **state)
     found = fit(pd.concat([rows, slow], ignore_index=True), DEVICES)
     asked = products(DEVICES, 50, seed=1)
     pd.testing.assert_frame_equal(found.predict(asked, DEVICES), model.predict(asked, DEVICES))
-    assert f"{len(slow)} rows left out: their clock is below the boost clock" in found.flaws
+    assert f"{len(slow)} rows left out: {reason}" in found.flaws
 
 
 def test_in_a_stream_the_launch_vanishes(model: OperatorTime) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from hpcbench.predict.devices.device import Device
+from hpcbench.predict.operators.states import lowered
 from hpcbench.predict.operators.sustained import sustained_bounds
 from hpcbench.predict.tables import operators as table
 from hpcbench.predict.tables.prediction import Floats
@@ -50,6 +51,7 @@ def _measured(operators: pd.DataFrame, devices: Mapping[str, Device]) -> pd.Data
     """Return the rows of the groups that are long against their call, with the logarithm of their efficiency."""
     valid = operators["kind"].isin(list(GROUPS)) & operators["device"].isin(list(devices)) & (operators["time_s"] > 0)
     rows = operators[valid]
+    rows = rows[~lowered(rows, devices)]
     is_call = rows["timing"] == table.CALL
     calls = rows[is_call].groupby("device")["time_s"]
     least = {name: times.quantile(_CALL_QUANTILE) for name, times in calls}

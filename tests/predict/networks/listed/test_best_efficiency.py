@@ -36,6 +36,13 @@ def test_operators_that_fall_back_for_long_times_do_not_lower_it() -> None:
     assert np.exp(found[KEY]["first"]) == pytest.approx(0.8, rel=0.02)
 
 
+def test_rows_at_a_lower_power_limit_do_not_lower_it() -> None:
+    default = some_operators("first", 0.8, count=60)
+    capped = pd.concat([some_operators("first", 0.3).assign(power_limit_w=300.0)] * 5)
+    found = best_efficiencies(pd.concat([default, capped], ignore_index=True), DEVICES)
+    assert found == best_efficiencies(default, DEVICES)
+
+
 def test_too_few_rows_have_no_efficiency() -> None:
     assert best_efficiencies(some_operators("first", 0.8, count=10), DEVICES) == {}
 
