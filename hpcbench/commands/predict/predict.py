@@ -31,6 +31,7 @@ from hpcbench.report.text.predictions.summary import Wanted
 from hpcbench.store.provenance.sweep_options import SweepOptions
 from hpcbench.util.console import out
 from hpcbench.util.exit_status import FAILURE, SUCCESS, exit_statuses
+from hpcbench.util.gc_pause import without_garbage_collection
 from hpcbench.util.text import plural
 
 if TYPE_CHECKING:
@@ -108,6 +109,7 @@ Nothing is measured, and no network is computed: PyTorch lists its operators. `h
 @output_option(*FORMATS)
 @figure_options
 @click.pass_context
+@without_garbage_collection()
 def predict_command(
     context: click.Context,
     experiment: str,

@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from hpcbench.predict.boosting import lightgbm
 from hpcbench.predict.operators.roofline import ATTENTIONS
 from hpcbench.predict.tables.prediction import Floats
 
@@ -53,14 +54,12 @@ class Learned:
 
     def log_value(self, features: pd.DataFrame, rows: pd.DataFrame) -> Floats:
         """Return the logarithm of the value; NaN for kinds that were not measured."""
-        import lightgbm
-
         found = np.full(len(features), np.nan)
         families = np.where(self.covers(rows), family(rows["kind"]), "")
         for name, text in self.models.items():
             places = np.flatnonzero(families == name)
             if len(places):
-                booster = lightgbm.Booster(model_str=text)
+                booster = lightgbm().Booster(model_str=text)
                 values = _with_exact(features, rows)[list(self.columns[name])].iloc[places].to_numpy(dtype="float64")
                 found[places] = np.asarray(booster.predict(values, num_threads=1))
         return found
@@ -88,8 +87,6 @@ def fit(
 
     Without `exact`, the number of rows of a product is no category, as for rows of several devices.
     """
-    import lightgbm
-
     families = family(rows["kind"])
     columns: dict[str, tuple[str, ...]] = {}
     models: dict[str, str] = {}
@@ -102,8 +99,8 @@ def fit(
         columns[name] = tuple(str(each) for each in values.columns[values.nunique().to_numpy() > 1])
         matrix = values[list(columns[name])].to_numpy(dtype="float64")
         categories = [place for place, each in enumerate(columns[name]) if each == _EXACT]
-        data = lightgbm.Dataset(matrix, log_value[places], categorical_feature=categories)
-        booster = lightgbm.train(_PARAMETERS, data, _ROUNDS)
+        data = lightgbm().Dataset(matrix, log_value[places], categorical_feature=categories)
+        booster = lightgbm().train(_PARAMETERS, data, _ROUNDS)
         models[name] = booster.model_to_string()
     kept = rows[np.isin(families, list(models))]
     return Learned(columns, models, frozenset(_covered(kept)))

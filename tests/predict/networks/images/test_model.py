@@ -65,7 +65,7 @@ def test_an_unseen_device_is_scaled_by_its_description(model: ImageNetworks, row
     unseen = model.predict(of_one.assign(device="new"), DEVICES)
     large = (of_one["batch_size"] == 512).to_numpy()
     assert (unseen["predicted"] < seen["predicted"])[large].all()
-    assert (np.log(unseen["upper"] / unseen["lower"]) > 0.999 * np.log(seen["upper"] / seen["lower"])).all()
+    assert (np.log(unseen["upper"] / unseen["lower"]) > 1.05 * np.log(seen["upper"] / seen["lower"])).all()
 
 
 def test_intervals_hold_the_measured_times(model: ImageNetworks, rows: pd.DataFrame) -> None:
