@@ -14,6 +14,7 @@ from click.shell_completion import CompletionItem
 from hpcbench.commands.options.option_conventions import PREFIX, apply_conventions, one_of
 from hpcbench.errors import Finding, UserError
 from hpcbench.util.closed_pipe import end_quietly
+from hpcbench.util.gc_pause import without_garbage_collection
 
 # By folder of hpcbench.commands. The one-line descriptions are here so that `hpcbench --help` imports no command.
 GROUPS = {
@@ -77,7 +78,8 @@ class LazyGroup(click.Group):
     def get_command(self, context: click.Context, name: str) -> click.Command | None:
         if name not in FOLDERS:
             return None
-        module = importlib.import_module(f"hpcbench.commands.{FOLDERS[name]}.{name}")
+        with without_garbage_collection():
+            module = importlib.import_module(f"hpcbench.commands.{FOLDERS[name]}.{name}")
         command: click.Command = getattr(module, f"{name}_command")
         return apply_conventions(command, name)
 

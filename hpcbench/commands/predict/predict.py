@@ -31,6 +31,7 @@ from hpcbench.report.text.predictions.summary import Wanted
 from hpcbench.store.provenance.sweep_options import SweepOptions
 from hpcbench.util.console import out
 from hpcbench.util.exit_status import FAILURE, SUCCESS, exit_statuses
+from hpcbench.util.gc_pause import without_garbage_collection
 from hpcbench.util.text import plural
 
 if TYPE_CHECKING:
@@ -108,6 +109,7 @@ Nothing is measured, and no network is computed: PyTorch lists its operators. `h
 @output_option(*FORMATS)
 @figure_options
 @click.pass_context
+@without_garbage_collection()
 def predict_command(
     context: click.Context,
     experiment: str,
@@ -181,7 +183,7 @@ def _given(fastest: bool, least_energy: bool, within: float | None) -> dict[str,
 
 def _predicted(networks: Networks, chosen: AskedDevices, models: Models) -> Predictions:
     """Return the predictions of networks on devices. Raise UserError if no case is a network."""
-    from hpcbench.predict.results.fleet_models import FleetModels, measured_devices, state_errors
+    from hpcbench.predict.results.fleet_models import FleetModels, measured_devices, ratio_errors, state_errors
 
     found, site, fleet = networks.listed(), networks.site, models.fleet
     prices = {name: price_of(device, 1, networks.cores, site.cost) for name, device in chosen.devices.items()}
@@ -189,7 +191,7 @@ def _predicted(networks: Networks, chosen: AskedDevices, models: Models) -> Pred
         found.cases, found.lists, chosen.states, chosen.devices, prices, site.carbon, found.memory, chosen.only
     )
     results, shares = predict(question, FleetModels(fleet), measured_devices(fleet, chosen.devices))
-    errors = {} if fleet.listed.ratio_errors is None else {TIME: fleet.listed.ratio_errors}
+    errors = ratio_errors(fleet, chosen.devices)
     currency, of_states = site.cost.currency, state_errors(fleet, chosen.devices)
     data_hash = fleet.basis.data_hash if fleet.basis.rows else ""
     return Predictions(

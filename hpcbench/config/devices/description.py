@@ -63,6 +63,12 @@ class Description(Model):
     lowest_power_limit_w: float | None = Field(
         default=None, gt=0, description="lowest power limit that can be set, in W"
     )
+    cpu_power_w: float | None = Field(
+        default=None,
+        gt=0,
+        description="power in W of a CPU on the module, if `board_power_w` and `lowest_power_limit_w` include it: "
+        "predictions are of the GPU alone",
+    )
     idle_power_w: float | None = Field(
         default=None, gt=0, description="power of the idle device in W, if the vendor states it or you measured it"
     )

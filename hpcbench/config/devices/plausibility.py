@@ -45,6 +45,7 @@ _SPANS: dict[str, _Span] = {
     "l2_mb": _Span(0.1, 4_096.0, "MiB", {"GiB": 1024.0, "KiB": 1 / 1024, "bytes": 2.0**-20}),
     "board_power_w": _POWER,
     "lowest_power_limit_w": _POWER,
+    "cpu_power_w": _POWER,
     "idle_power_w": _Span(0.1, 1_000.0, "W", {"kW": 1e3, "mW": 1e-3}),
 }
 _RATES = {"GFLOP/s": 1e-3, "PFLOP/s": 1e3, "FLOP/s": 1e-12}
@@ -108,6 +109,10 @@ def _contradictions(device: Description) -> Iterator[Flaw]:
         low, high = getattr(device, smaller), getattr(device, larger)
         if low is not None and low > high:
             yield Flaw((smaller,), f"{low:g} is larger than {larger}, {high:g}", "exchange the two, or correct one")
+    limit = device.lowest_power_limit_w or device.board_power_w
+    if device.cpu_power_w is not None and device.cpu_power_w >= limit:
+        what = f"{device.cpu_power_w:g} leaves no power for the GPU: the lowest limit of the module is {limit:g} W"
+        yield Flaw(("cpu_power_w",), what, "write the part of board_power_w that is for the CPU")
     expected = bandwidth_gb_per_s(device)
     if expected is not None and not _close(device.memory_gb_per_s, expected):
         what = f"{device.memory_gb_per_s:g} GB/s is not memory_bus_bits / 8 x 2 x memory_mhz = {expected:.4g} GB/s"

@@ -1,12 +1,14 @@
 """The ratio of two predictions, with its interval.
 
 Predictions for two devices have errors in common, for example of the network, so that their ratio is more certain than
-either of them. Its interval is therefore calibrated on pairs of devices that a fit did not see.
+either of them. Its interval is therefore calibrated on pairs of devices that a fit did not see, by what predicts the
+time: a list of operators, or an image network known by its name.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -14,6 +16,7 @@ import numpy as np
 import pandas as pd
 
 from hpcbench.analysis.stats.distributions import student_quantile
+from hpcbench.predict.calibration.intervals import Expected
 from hpcbench.predict.tables.prediction import LEVEL
 
 
@@ -61,27 +64,49 @@ class Ratio:
         return self.high < 1.0
 
 
-def ratio_errors(errors: pd.DataFrame, level: float = LEVEL) -> RatioErrors | None:
+# Of ratios without or with few pairs: that of image networks in the public sets, of which transformers have a half.
+OF_RATIOS = Expected(0.35, 3.0)
+
+
+def ratio_errors(errors: pd.DataFrame, level: float = LEVEL, expected: Expected = OF_RATIOS) -> RatioErrors:
     """Return the errors of ratios from the errors of predictions for devices that were left out of the fit.
 
     `errors` has the columns `error` (logarithm of measured over predicted), `half_width` (of its interval), `cluster`
     (the device) and `item` (what ran: a network, or an operator). The error of a ratio is the difference of the errors
     of two devices for the same item, relative to half the interval of independent errors. Each pair of devices counts
     with the root mean square of its differences, which are assumed to be normal. The degrees of freedom are those of
-    the devices, because pairs share them. Return None without a pair.
+    the devices, because pairs share them, and of the prior `expected`, which is that of a scaled inverse chi-squared
+    distribution (A. Gelman et al., "Bayesian data analysis", 3rd edition (2013), section 2.6).
     """
+    return _errors_of(*_squares(errors), level, expected)
+
+
+def _errors_of(squares: Sequence[float], devices: int, level: float, expected: Expected) -> RatioErrors:
+    freedom = max(devices - 1, 0)
+    measured = freedom * sum(squares) / max(len(squares), 1)
+    scale = math.sqrt((measured + expected.clusters * expected.deviation**2) / (freedom + expected.clusters))
+    quantile = student_quantile(freedom + expected.clusters, (1 + level) / 2)
+    return RatioErrors(devices, len(squares), scale * quantile)
+
+
+def _squares(errors: pd.DataFrame) -> tuple[list[float], int]:
+    """Return the mean square of the relative differences of each pair of devices with a common item.
+
+    The second value is the number of devices in such pairs.
+    """
+    if errors.empty:
+        return [], 0
     table = errors.pivot_table(index="item", columns="cluster", values=["error", "half_width"], observed=True)
-    devices = list(errors["cluster"].unique())
-    squares = [
-        float((difference**2).mean())
-        for one, other in combinations(devices, 2)
-        for difference in [_relative_difference(table, one, other)]
+    found = {
+        pair: float((difference**2).mean())
+        for pair in combinations(map(str, errors["cluster"].unique()), 2)
+        for difference in [_relative_difference(table, *pair)]
         if difference.notna().any()
-    ]
-    if not squares:
-        return None
-    scale = math.sqrt(sum(squares) / len(squares))
-    return RatioErrors(len(devices), len(squares), scale * student_quantile(len(devices) - 1, (1 + level) / 2))
+    }
+    return list(found.values()), len({name for pair in found for name in pair})
+
+
+PRIOR_OF_RATIOS = _errors_of((), 0, LEVEL, OF_RATIOS)  # without any pair
 
 
 def _relative_difference(table: pd.DataFrame, one: str, other: str) -> pd.Series:
@@ -93,7 +118,7 @@ def _relative_difference(table: pd.DataFrame, one: str, other: str) -> pd.Series
 def ratio(one: Candidate, other: Candidate, errors: RatioErrors | None) -> Ratio:
     """Return the value of `one` over that of `other`.
 
-    The interval is that of independent errors, times the factor of `errors` if they are known. The factor is at most 1.
+    The interval is that of independent errors, times the factor of `errors` if they are given. The factor is at most 1.
     """
     half_width = math.hypot(one.half_width, other.half_width) * min(1.0, errors.factor if errors else 1.0)
     middle = one.log_value - other.log_value

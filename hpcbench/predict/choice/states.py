@@ -5,6 +5,10 @@ left grows with the distance of the states, which is the growth of the time and 
 The interval is calibrated on runs of the same work in several states of a device, whose network, or device, a fit did
 not see. Networks whose kernels the host launches too slowly have an interval of their own: their time varies with the
 host.
+
+The best state is that of the lowest predicted energy, and the lowest of many predictions is too low on average
+("winner's curse", J. Smith and R. Winkler, "The optimizer's curse", Management Science 52, 2006). The errors of the
+states that predictions select therefore count as a calibration of their own, and the wider one is used.
 """
 
 from __future__ import annotations
@@ -76,13 +80,32 @@ def calibration_of(errors: pd.DataFrame, shared: bool) -> Calibration | None:
     others = ordered[ordered.duplicated("item")]
     if others.empty:
         return None
+    changes = _changes(others, usual)
+    selected = changes.sort_values("log_energy", kind="stable").drop_duplicates("item")
+    selected = selected[selected["log_energy"] < 0.0]
+    fixed = calibrated(changes, shared)
+    return fixed if selected.empty else _widened(fixed, calibrated(selected, shared))
+
+
+def _changes(others: pd.DataFrame, usual: pd.DataFrame) -> pd.DataFrame:
+    """Return how far states of items are from the default state of the item: errors, spreads and predicted energies."""
     change = {
         name: others[name].to_numpy(dtype="float64") - usual[name].reindex(others["item"]).to_numpy(dtype="float64")
         for name in ("error", "log_time", "log_power")
     }
+    labels = {name: others[name].to_numpy() for name in ("group", "cluster", "item")}
     spread = _spread(change["log_time"], change["log_power"])
-    labels = {name: others[name].to_numpy() for name in ("group", "cluster")}
-    return calibrated(pd.DataFrame({"error": change["error"], "spread": spread, **labels}), shared)
+    energy = change["log_time"] + change["log_power"]
+    return pd.DataFrame({"error": change["error"], "spread": spread, "log_energy": energy, **labels})
+
+
+def _widened(fixed: Calibration, selected: Calibration) -> Calibration:
+    """Return the wider of two calibrations; groups with too few selected states keep their quantile."""
+    quantiles = {
+        name: value if name == ALL else max(value, selected.quantiles.get(name, value))
+        for name, value in fixed.quantiles.items()
+    }
+    return replace(fixed, cluster=max(fixed.cluster, selected.cluster), quantiles=quantiles)
 
 
 def state_ratio(

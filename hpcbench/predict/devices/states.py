@@ -6,6 +6,8 @@ from hpcbench.errors import UserError
 from hpcbench.predict.devices.device import Device
 
 _ROUNDING_MHZ = 1.0  # drivers round clocks to whole steps
+# Of the board power, without a known lowest power limit: no described GPU accepts a lower one.
+_LEAST_LIMIT = 0.25
 
 
 def check_clock_mhz(device: Device, clock_mhz: float) -> float:
@@ -20,9 +22,11 @@ def check_clock_mhz(device: Device, clock_mhz: float) -> float:
 def check_power_limit_w(device: Device, limit_w: float) -> float:
     """Return a power limit in W. Raise UserError if it is not between the lowest one and the board power.
 
-    A device without a known lowest limit is checked against 0.
+    A device without a known lowest limit is checked against a quarter of the board power, below which no described
+    device has its own.
     """
-    _check(device, "power limit", limit_w, device.lowest_power_limit_w, device.board_power_w, "W", 0.0)
+    lowest = device.lowest_power_limit_w or _LEAST_LIMIT * device.board_power_w
+    _check(device, "power limit", limit_w, lowest, device.board_power_w, "W", 0.0)
     return limit_w
 
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from hpcbench.predict.boosting import lightgbm
 from hpcbench.predict.operators.roofline import ATTENTIONS
 from hpcbench.predict.tables.prediction import Floats
 
@@ -52,14 +53,12 @@ class Learned:
 
     def log_value(self, features: pd.DataFrame, rows: pd.DataFrame) -> Floats:
         """Return the logarithm of the value; NaN for kinds that were not measured."""
-        import lightgbm
-
         found = np.full(len(features), np.nan)
         families = np.where(_covered(rows).isin(self.covered).to_numpy(), family(rows["kind"]), "")
         for name, text in self.models.items():
             places = np.flatnonzero(families == name)
             if len(places):
-                booster = lightgbm.Booster(model_str=text)
+                booster = lightgbm().Booster(model_str=text)
                 values = _with_exact(features, rows)[list(self.columns[name])].iloc[places].to_numpy(dtype="float64")
                 found[places] = np.asarray(booster.predict(values, num_threads=1))
         return found
@@ -76,10 +75,13 @@ class Learned:
         return cls(columns, dict(stored["models"]), frozenset(stored["covered"]))
 
 
-def fit(features: pd.DataFrame, rows: pd.DataFrame, log_value: Floats, most: int = _MOST_ROWS) -> Learned:
-    """Return models of the rows of one device; families with too few rows have none, and others at most `most`."""
-    import lightgbm
+def fit(
+    features: pd.DataFrame, rows: pd.DataFrame, log_value: Floats, most: int = _MOST_ROWS, *, exact: bool = True
+) -> Learned:
+    """Return models of the rows of one device; families with too few rows have none, and others at most `most`.
 
+    Without `exact`, the number of rows of a product is no category, as for rows of several devices.
+    """
     families = family(rows["kind"])
     columns: dict[str, tuple[str, ...]] = {}
     models: dict[str, str] = {}
@@ -88,12 +90,12 @@ def fit(features: pd.DataFrame, rows: pd.DataFrame, log_value: Floats, most: int
         if len(places) < FEWEST_ROWS:
             continue
         places = places[:: max(1, len(places) // most)]
-        values = _with_exact(features, rows).iloc[places]
+        values = (_with_exact(features, rows) if exact else features).iloc[places]
         columns[name] = tuple(str(each) for each in values.columns[values.nunique().to_numpy() > 1])
         matrix = values[list(columns[name])].to_numpy(dtype="float64")
-        exact = [place for place, each in enumerate(columns[name]) if each == _EXACT]
-        data = lightgbm.Dataset(matrix, log_value[places], categorical_feature=exact)
-        booster = lightgbm.train(_PARAMETERS, data, _ROUNDS)
+        categories = [place for place, each in enumerate(columns[name]) if each == _EXACT]
+        data = lightgbm().Dataset(matrix, log_value[places], categorical_feature=categories)
+        booster = lightgbm().train(_PARAMETERS, data, _ROUNDS)
         models[name] = booster.model_to_string()
     kept = rows[np.isin(families, list(models))]
     return Learned(columns, models, frozenset(_covered(kept)))

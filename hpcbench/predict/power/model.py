@@ -26,8 +26,6 @@ from hpcbench.predict.power.requests.model import RequestPower
 from hpcbench.predict.tables import networks as network_table
 from hpcbench.predict.tables.prediction import Floats, table
 
-_HIGHEST_MEAN = 1.03  # mean power over the limit: devices regulate their power with some delay
-
 
 @dataclass(frozen=True)
 class GivenTime:
@@ -72,7 +70,7 @@ class PowerModel:
         product = np.hypot(half, of_time) if self.operators.calibrations else half + of_time
         of_energy = np.where(np.isnan(own), product, self.operators.energy.half_width(rows))
         log_energy = np.where(np.isnan(own), log_energy, own)
-        most = _HIGHEST_MEAN * limits_w(rows, devices)
+        most = limits_w(rows, devices)
         joules = table(log_energy, of_energy, power.reason)
         found = {
             POWER: _at_most(table(power.log_value, half, power.reason), most),
@@ -149,7 +147,7 @@ class PowerModel:
             widths[TIME] = time.half_width
             widths[ENERGY] = np.hypot(widths[POWER], time.half_width)
         found = {quantity: table(each.log_value, widths[quantity], each.reason) for quantity, each in estimates.items()}
-        return {**found, POWER: _at_most(found[POWER], _HIGHEST_MEAN * limits_w(rows, devices))}
+        return {**found, POWER: _at_most(found[POWER], limits_w(rows, devices))}
 
     def to_json(self) -> dict[str, Any]:
         """Return the model as JSON types."""

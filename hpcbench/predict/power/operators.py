@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from hpcbench.predict.calibration.intervals import ALL, Calibration, calibrated
+from hpcbench.predict.calibration.intervals import ALL, Calibration, Expected, calibrated
 from hpcbench.predict.calibration.stored import all_from_json, all_to_json
 from hpcbench.predict.devices.device import Device
 from hpcbench.predict.operators.device_columns import of_rows
 from hpcbench.predict.operators.features import features
 from hpcbench.predict.operators.roofline import bounds
 from hpcbench.predict.operators.states import lowered
+from hpcbench.predict.power import carried, learned
 from hpcbench.predict.power import fleet as fleets
-from hpcbench.predict.power import learned
 from hpcbench.predict.power.activity import activity
 from hpcbench.predict.power.device_power import Rows
 from hpcbench.predict.power.fleet import Fleet
@@ -30,6 +30,8 @@ POWER, ENERGY = "power_w", "energy_j"
 SEEN, UNSEEN = "seen", "unseen"
 PRIOR_SPREAD = 0.38  # expected error of the logarithm of the power without any data
 _SPREAD = {SEEN: learned.SPREAD, UNSEEN: PRIOR_SPREAD}
+# Effects of devices on the power of operators: the public sets have two devices, whose effects are 0.03 and -0.2.
+_OF_DEVICES = Expected(0.15, 4.0)
 _MOST_CALIBRATED = 6000  # rows of one device whose errors calibrate the intervals
 
 
@@ -41,6 +43,7 @@ class OperatorPower:
     learned: Mapping[str, Learned] = field(default_factory=dict)
     calibrations: Mapping[str, Calibration] = field(default_factory=dict)  # by SEEN and UNSEEN
     energy: OperatorEnergy = field(default_factory=OperatorEnergy)
+    carried: Learned | None = None  # errors of utilization by shape, on all measured devices
 
     def estimate(self, rows: pd.DataFrame, devices: Mapping[str, Device], time_s: Floats) -> Estimate:
         """Return the power in watts of operators that take these times in seconds, measured or predicted."""
@@ -98,6 +101,8 @@ class OperatorPower:
             full = np.log(np.maximum(model.power(work, time_s, np.ones(len(rows))), 1e-3))
             # The measurements are at the boost clock; utilization gives the ratio of clocks.
             log_power = np.where(np.isnan(by_shape), log_power, by_shape + log_power - full)
+        else:
+            log_power = log_power + carried.correction(self.carried, rows, devices)
         return np.asarray(np.log(device.board_power_w) + np.minimum(log_power, np.log(model.cap * limit)))
 
     def to_json(self) -> dict[str, Any]:
@@ -106,6 +111,7 @@ class OperatorPower:
             "learned": {name: each.to_json() for name, each in sorted(self.learned.items())},
             "calibrations": all_to_json(self.calibrations),
             "energy": self.energy.to_json(),
+            "carried": self.carried.to_json() if self.carried else None,
         }
 
     @classmethod
@@ -116,6 +122,7 @@ class OperatorPower:
             {name: Learned.from_json(each) for name, each in stored["learned"].items()},
             all_from_json(stored["calibrations"]),
             OperatorEnergy.from_json(stored["energy"]),
+            Learned.from_json(stored["carried"]) if stored["carried"] else None,
         )
 
 
@@ -165,18 +172,29 @@ def fit(rows: pd.DataFrame, devices: Mapping[str, Device], fleet: Fleet, without
             of_powers.append(learned.left_out_errors(shapes, each, log_power))
             of_energies.append(learned.left_out_errors(shapes, each, relative))
         if str(name) in without:
-            unseen.append(_unseen(each, devices, without[str(name)]))
+            others = _utilized(usual[usual["device"] != name], devices, without[str(name)])
+            unseen.append(_unseen(each, devices, others))
     seen = calibrated(pd.concat(of_powers), shared=False) if of_powers else None
     energy = OperatorEnergy(energies, calibrated(pd.concat(of_energies), shared=False) if of_energies else None)
-    of_unseen = calibrated(pd.concat(unseen), shared=True) if unseen else None
+    of_unseen = calibrated(pd.concat(unseen), expected=_OF_DEVICES) if unseen else None
     calibrations = {name: each for name, each in ((SEEN, seen), (UNSEEN, of_unseen)) if each is not None}
-    return OperatorPower(fleet, powers, calibrations, energy)
+    return OperatorPower(fleet, powers, calibrations, energy, _utilized(usual, devices, fleet).carried)
 
 
-def _unseen(rows: pd.DataFrame, devices: Mapping[str, Device], fleet: Fleet) -> pd.DataFrame:
+def _utilized(rows: pd.DataFrame, devices: Mapping[str, Device], fleet: Fleet) -> OperatorPower:
+    """Return the model of devices without measured shapes: by utilization, and what shapes of these rows add to it.
+
+    The errors of the rows are those with the coefficients of their own devices, which have the effects of devices.
+    """
+    predicted = OperatorPower(fleet).estimate(rows, devices, rows["time_s"].to_numpy(dtype="float64")).log_value
+    error = np.log(rows["power_w"].to_numpy(dtype="float64")) - predicted
+    return OperatorPower(fleet, carried=carried.fit(rows, devices, error))
+
+
+def _unseen(rows: pd.DataFrame, devices: Mapping[str, Device], model: OperatorPower) -> pd.DataFrame:
     kept = rows.iloc[:: max(1, len(rows) // _MOST_CALIBRATED)]
     time_s = kept["time_s"].to_numpy(dtype="float64")
-    predicted = OperatorPower(fleet).estimate(kept, devices, time_s).log_value
+    predicted = model.estimate(kept, devices, time_s).log_value
     error = np.log(kept["power_w"].to_numpy(dtype="float64")) - predicted
     labels = {"group": kept["kind"].to_numpy(), "cluster": kept["device"].to_numpy()}
     return pd.DataFrame({"error": error, "spread": _SPREAD[UNSEEN], **labels})

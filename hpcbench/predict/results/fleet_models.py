@@ -11,6 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from hpcbench.config.devices.reported_names import plain
+from hpcbench.predict.choice.ratios import RatioErrors
 from hpcbench.predict.choice.states import StateErrors
 from hpcbench.predict.devices.device import GPU, Device
 from hpcbench.predict.fleet import Fleet, at_times, given_time
@@ -19,7 +20,7 @@ from hpcbench.predict.networks.listed.sums import shares, sums
 from hpcbench.predict.results.image_times import default_times, in_state
 from hpcbench.predict.results.network_basis import network_basis
 from hpcbench.predict.results.predictions import Explained
-from hpcbench.predict.results.table import ENERGY, POWER, TIME
+from hpcbench.predict.results.table import ENERGY, OF_LIST, OF_NAME, POWER, TIME
 from hpcbench.predict.tables.network_kinds import LISTED
 from hpcbench.predict.tables.operators import UNKNOWN
 
@@ -99,6 +100,11 @@ def measured_devices(fleet: Fleet, devices: Mapping[str, Device]) -> frozenset[s
     """Return the names of those devices that the fleet was fitted on."""
     own = set(map(plain, (*fleet.basis.devices, *fleet.devices)))
     return frozenset(name for name, device in devices.items() if own & set(map(plain, (name, *device.names))))
+
+
+def ratio_errors(fleet: Fleet, devices: Mapping[str, Device]) -> dict[str, RatioErrors]:
+    """Return the errors of ratios of the times of two of the devices, by the model that predicts them."""
+    return {OF_LIST: fleet.listed.ratio_errors, OF_NAME: fleet.images.ratio_errors(devices.values())}
 
 
 def state_errors(fleet: Fleet, devices: Mapping[str, Device]) -> StateErrors:

@@ -17,7 +17,7 @@ from hpcbench.predict.results.cases import asked
 from hpcbench.predict.results.derived import with_derived
 from hpcbench.predict.results.memory import MemoryRange
 from hpcbench.predict.results.state import State
-from hpcbench.predict.results.table import Explanation, results, shares_by_kind
+from hpcbench.predict.results.table import SOURCE, TIME, Explanation, results, shares_by_kind
 from hpcbench.predict.tables.operators import UNKNOWN
 
 
@@ -71,7 +71,8 @@ class Predictions:
     model: str = ""  # what the models rest on, in words
     item: str = "sample"  # what the cases process
     currency: str = ""
-    errors: Mapping[str, RatioErrors] = field(default_factory=dict)  # of ratios of devices, by quantity
+    # Of ratios of the times of two devices, by the model that predicts them: values of `table.SOURCE`.
+    errors: Mapping[str, RatioErrors] = field(default_factory=dict)
     states: StateErrors = field(default_factory=StateErrors)  # of ratios of energies between states of one device
     data_hash: str = ""  # SHA-256 of the data of the fit; empty without measurements
 
@@ -79,6 +80,15 @@ class Predictions:
     def refused(self) -> pd.DataFrame:
         """Return the rows without a time."""
         return self.results[self.results["reason"] != ""]
+
+    def errors_of(self, rows: pd.DataFrame, quantity: str) -> RatioErrors | None:
+        """Return the errors of ratios of two devices for a case, for rows of its results.
+
+        They are those of the model that predicts its times. None stands for independent errors.
+        """
+        used = [self.errors.get(source) for source in rows[SOURCE].unique() if source]
+        known = [each for each in used if each is not None]
+        return max(known, key=lambda each: each.factor) if quantity == TIME and len(known) == len(used) > 0 else None
 
 
 def predict(question: Question, models: NetworkModels, measured: Collection[str] = ()) -> tuple[pd.DataFrame, ...]:

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from hpcbench.predict.boosting import lightgbm
 from hpcbench.predict.tables.prediction import Floats
-
-if TYPE_CHECKING:
-    from lightgbm import Booster
 
 _PARAMETERS = {
     "objective": "huber",
@@ -52,10 +50,8 @@ class Trees:
     text: str
 
     @cached_property
-    def _booster(self) -> Booster:
-        from lightgbm import Booster
-
-        return Booster(model_str=self.text)
+    def _booster(self) -> Any:
+        return lightgbm().Booster(model_str=self.text)
 
     def predict(self, features: pd.DataFrame) -> Floats:
         """Return the value for each row of features."""
@@ -78,16 +74,14 @@ def fit_trees(features: pd.DataFrame, target: Floats, weights: Floats, names: Se
 
     The value never grows with a feature in `growth.falling`.
     """
-    import lightgbm
-
-    data = lightgbm.Dataset(_matrix(features, names), target, weight=weights)
+    data = lightgbm().Dataset(_matrix(features, names), target, weight=weights)
     parameters = {
         **_PARAMETERS,
         "num_leaves": growth.leaves,
         "min_data_in_leaf": growth.least,
         "monotone_constraints": [-int(name in growth.falling) for name in names],
     }
-    booster = lightgbm.train(parameters, data, num_boost_round=growth.rounds)
+    booster = lightgbm().train(parameters, data, num_boost_round=growth.rounds)
     return Trees(tuple(names), _needed(booster.model_to_string()))
 
 

@@ -40,7 +40,10 @@ def _of_case(case: str, rows: pd.DataFrame, predictions: Predictions, wanted: Wa
         "case": case,
         "label": rows["label"].iloc[0],
         "text": list(recommendations(rows, predictions, wanted)),
-        **{quantity: _best(best_device(rows, quantity, predictions.errors.get(quantity))) for quantity in quantities},
+        **{
+            quantity: _best(best_device(rows, quantity, predictions.errors_of(rows, quantity)))
+            for quantity in quantities
+        },
         "within": _within(rows, predictions, wanted.within_s),
         "best_states": [_state(each) for each in best_states(rows, predictions.states)],
     }
@@ -82,7 +85,7 @@ def _best(found: Recommendation | None) -> dict[str, Any] | None:
 def _within(rows: pd.DataFrame, predictions: Predictions, limit_s: float | None) -> dict[str, Any] | None:
     if limit_s is None:
         return None
-    found = within(rows, limit_s, predictions.states, predictions.errors.get(ENERGY))
+    found = within(rows, limit_s, predictions.states, predictions.errors_of(rows, ENERGY))
     groups = {"yes": found.limited.within, "maybe": found.limited.uncertain, "no": found.limited.above}
     named = {
         name: [{"device": each.device, "state": each.state} for each in members] for name, members in groups.items()

@@ -107,9 +107,16 @@ def test_a_network_with_an_unknown_device_has_the_reason(sweep: Callable[..., An
         include=[{"device": "cpu"}, {"device": "gpu"}],
         parameters=network,
     )
-    reasons = {each["reason"] for each in stored(invoke.workspace, "one")["cases"]}
-    assert any(reason and "no GPU was found on this machine" in reason for reason in reasons)
-    assert "" not in reasons
+    cases = stored(invoke.workspace, "one")["cases"]
+    on_gpu = [each for each in cases if "device=gpu" in each["label"]]
+    assert (len(on_gpu), len(cases)) == (1, 4)
+    for case in cases:
+        if case in on_gpu:
+            assert (case["time_s"], case["device"]) == (None, None)
+            assert case["reason"].startswith("no GPU was found on this machine")
+        else:
+            assert (case["device"], case["reason"]) == ("epyc-7763", None)
+            assert case["time_s"]["value"] > 0
 
 
 def test_a_case_that_is_too_large_for_its_device_has_a_warning(sweep: Callable[..., Any], invoke: CommandLine) -> None:

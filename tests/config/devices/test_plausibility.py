@@ -46,6 +46,8 @@ def test_plausible_numbers_pass(parse: Parse) -> None:
         ("base_mhz", "1500", "1500 is larger than boost_mhz, 1410"),
         ("lowest_power_limit_w", "300", "300 is larger than board_power_w, 250"),
         ("idle_power_w", "300", "300 is larger than board_power_w, 250"),
+        ("cpu_power_w", "250", "250 leaves no power for the GPU: the lowest limit of the module is 250 W"),
+        ("cpu_power_w", "0.1", "is it in kW? Then write 100"),
     ],
 )
 def test_an_implausible_number_is_refused_with_the_probable_unit(

@@ -36,6 +36,21 @@ def test_what_is_left_is_relative_to_the_distance() -> None:
     assert found.quantiles[ALL] == pytest.approx(0.08 / (0.05 + 0.05 * 0.6))
 
 
+def test_selected_states_count_as_a_group_of_their_own() -> None:
+    clocks = ((1410, 0.0, 0.0, 0.0), (960, 0.06, 0.2, -0.4), *((500 + each, 0.01, 0.4, -0.5) for each in range(12)))
+    rows = [
+        {"item": f"i{item}", "cluster": f"i{item}", "group": KERNELS, "height": height, "error": error,
+         "log_time": time, "log_power": power}
+        for item in range(30)
+        for height, error, time, power in clocks
+    ]  # fmt: skip
+    found = calibration_of(pd.DataFrame(rows), shared=False)
+    assert found is not None
+    # One state of 13 has least energy, and the largest error: 10 % of all states have an error like that of the others.
+    assert found.quantiles[KERNELS] == pytest.approx(0.06 / 0.08)
+    assert found.quantiles[ALL] == pytest.approx(0.01 / 0.095)
+
+
 def test_one_state_calibrates_nothing() -> None:
     errors = _errors({"a": 0.5}, 0.1)
     assert calibration_of(errors[errors["height"] == 1410], shared=False) is None

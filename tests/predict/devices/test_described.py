@@ -21,6 +21,15 @@ def test_a_gpu_in_si_units() -> None:
     assert "https://" in device.source
 
 
+def test_the_power_of_a_gpu_is_that_without_the_cpu_of_its_module() -> None:
+    description = load_devices().find("gh200-96")
+    assert (description.board_power_w, description.lowest_power_limit_w, description.cpu_power_w) == (1000, 450, 250)
+    device = described("gh200-96", description)
+    assert (device.board_power_w, device.lowest_power_limit_w) == (750, 200)
+    alone = described("gh200-96", description.model_copy(update={"cpu_power_w": None, "lowest_power_limit_w": None}))
+    assert (alone.board_power_w, alone.lowest_power_limit_w) == (1000, None)
+
+
 def test_a_cpu_without_matrix_units_computes_float32_at_its_vector_rate() -> None:
     device = described("xeon-gold-6248", load_devices().find("xeon-gold-6248"))
     assert device.kind == CPU

@@ -6,7 +6,9 @@ from dataclasses import replace
 
 import pytest
 
+from hpcbench.config.devices.load import load_devices
 from hpcbench.errors import UserError
+from hpcbench.predict.devices.described import devices
 from hpcbench.predict.devices.device import Device
 from hpcbench.predict.devices.states import check_clock_mhz, check_power_limit_w
 
@@ -35,6 +37,19 @@ def test_a_power_limit_that_cannot_be_set_is_refused(limit: float) -> None:
     with pytest.raises(UserError, match="does not have a power limit of") as caught:
         check_power_limit_w(A100, limit)
     assert caught.value.hint == "use one from 150 to 250 W"
+
+
+@pytest.mark.parametrize("limit", [0, 62, 251])
+def test_without_a_known_lowest_limit_it_is_a_quarter_of_the_board_power(limit: float) -> None:
+    unknown = replace(A100, lowest_power_limit_w=None)
+    assert check_power_limit_w(unknown, 62.5) == 62.5
     with pytest.raises(UserError, match=r"power limit of") as caught:
-        check_power_limit_w(replace(A100, lowest_power_limit_w=None), 300)
-    assert caught.value.hint == "use one up to 250 W"
+        check_power_limit_w(unknown, limit)
+    assert caught.value.hint == "use one from 62.5 to 250 W"
+
+
+def test_no_described_device_has_a_lowest_limit_below_that_of_devices_without_one() -> None:
+    known = [each for each in devices(load_devices()).values() if each.lowest_power_limit_w]
+    for device in known:
+        limit = max(device.lowest_power_limit_w or 0.0, device.board_power_w / 4)
+        assert check_power_limit_w(replace(device, lowest_power_limit_w=None), limit) == device.lowest_power_limit_w

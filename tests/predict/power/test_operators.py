@@ -70,8 +70,8 @@ def test_no_power_is_above_the_limit(fitted: power.PowerModel) -> None:
     times = rows["time_s"].to_numpy()
     found = fitted.predict_operators(rows, DEVICES, times, np.full(len(rows), HALF))
     watts, joules = found["power_w"], found["energy_j"]
-    assert watts["upper"].max() <= 1.03 * 200.0
-    assert (joules["upper"] <= 1.03 * 200.0 * times * np.exp(HALF) + 1e-12).all()
+    assert watts["upper"].max() == pytest.approx(200.0)
+    assert (joules["upper"] <= 200.0 * times * np.exp(HALF) + 1e-12).all()
     assert (watts["upper"] >= watts["predicted"]).all()
 
 

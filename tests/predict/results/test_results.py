@@ -10,11 +10,13 @@ import pandas as pd
 import pytest
 
 from hpcbench.predict.calibration.intervals import ALL, Calibration
+from hpcbench.predict.choice.ratios import RatioErrors
 from hpcbench.predict.choice.states import SEEN, UNSEEN, StateErrors
 from hpcbench.predict.devices.device import CPU, Device
 from hpcbench.predict.results import table
 from hpcbench.predict.results.cases import asked
 from hpcbench.predict.results.choices import best_device, best_states, by_case, within
+from hpcbench.predict.results.predictions import Predictions
 from hpcbench.predict.results.state import DEFAULT, State, clocks_of, limits_of
 
 # Half widths of the ratio at a distance of log(1.2 / (0.8 / 1.2)) = 0.588: 0.05 + 0.05 x 0.588 = 0.0794, times 1 or 4.
@@ -127,6 +129,18 @@ def test_time_and_energy_have_their_own_best_devices() -> None:
     assert (by_time.best.device, by_energy.best.device) == ("fast", "slow")
     assert by_time.others[0].ratio.value == pytest.approx(0.5)
     assert best_device(found, table.MEMORY) is None
+
+
+def test_ratios_have_the_errors_of_the_model_that_predicts_the_times() -> None:
+    found = one_case({"a": [1.0], "b": [2.0]}, {"a": [50.0], "b": [10.0]})
+    lists, names = RatioErrors(3, 3, 0.1), RatioErrors(3, 3, 0.2)
+    made = Predictions("x", found, found, errors={table.OF_LIST: lists, table.OF_NAME: names})
+    named = found.assign(**{table.SOURCE: table.OF_NAME})
+    assert made.errors_of(found, table.TIME) == lists
+    assert made.errors_of(named, table.TIME) == names
+    assert made.errors_of(pd.concat([found, named]), table.TIME) == names  # the wider one
+    assert made.errors_of(found, table.ENERGY) is None
+    assert replace(made, errors={table.OF_LIST: lists}).errors_of(named, table.TIME) is None
 
 
 def test_the_best_state_of_a_device_is_compared_with_its_default() -> None:

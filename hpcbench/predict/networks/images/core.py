@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -78,12 +78,10 @@ def prior_core(kind: str) -> Core:
     return Core(kind, unfitted(FORMS[kind], len(CONDITIONS)), Correction(), {})
 
 
-def fit_core(kind: str, rows: Prepared, start: Mixture | None = None, iterations: int | None = None) -> Core:
-    """Return the core of rows with times. The search of factors begins at `start`."""
-    form = FORMS[kind] if iterations is None else replace(FORMS[kind], iterations=iterations)
-    weights = balanced(rows.rows["device"])
-    first = start or unfitted(form, rows.conditions.shape[1])
-    mixture = fit_mixture(rows.seconds, rows.conditions, rows.log_time, weights, form, first)
+def fit_core(kind: str, rows: Prepared) -> Core:
+    """Return the core of rows with times."""
+    form, weights = FORMS[kind], balanced(rows.rows["device"])
+    mixture = fit_mixture(rows.seconds, rows.conditions, rows.log_time, weights, form)
     total, fractions = mixture.parts(rows.seconds, rows.conditions, form)
     residual = rows.log_time - total
     found = features(rows, fractions)

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from hpcbench.predict.boosting import lightgbm
 from hpcbench.predict.tables.prediction import Floats
 
 _PARAMETERS = {
@@ -40,9 +41,7 @@ class Correction:
 
     @cached_property
     def _trees(self) -> Any:
-        import lightgbm
-
-        return lightgbm.Booster(model_str=self.text)
+        return lightgbm().Booster(model_str=self.text)
 
     def of(self, features: Floats) -> Floats:
         """Return the correction of the logarithm for each row of features."""
@@ -55,8 +54,6 @@ def fit_correction(features: Floats, residual: Floats, weights: Floats, rounds: 
     """Return the correction that reduces the absolute residual, after `rounds` trees; none with too few rows."""
     if len(residual) < _FEWEST:
         return Correction()
-    import lightgbm
-
-    data = lightgbm.Dataset(features, residual, weight=weights)
-    trees = lightgbm.train({**_PARAMETERS, "num_threads": _THREADS}, data, rounds)
+    data = lightgbm().Dataset(features, residual, weight=weights)
+    trees = lightgbm().train({**_PARAMETERS, "num_threads": _THREADS}, data, rounds)
     return Correction(trees.model_to_string())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,99 +12,126 @@ from numpy.typing import NDArray
 
 from hpcbench.predict.calibration import stored
 from hpcbench.predict.calibration.intervals import ALL, OF_DEVICES, Calibration, calibrated, new_draw
-from hpcbench.predict.networks.images.core import Core, fit_core
+from hpcbench.predict.choice.ratios import PRIOR_OF_RATIOS, RatioErrors, ratio_errors
+from hpcbench.predict.networks.images.core import fit_core
 from hpcbench.predict.networks.images.correction import Correction, fit_correction
 from hpcbench.predict.networks.images.prepared import Prepared
 from hpcbench.predict.tables.prediction import Floats
 
 _FOLDS = 5
+_FEWEST = 2  # networks of which one can be left out
 _MOST_ROWS = 2500  # of a calibration fold
-_ITERATIONS = 60  # from the factors of all rows
 _SPREAD_ROUNDS = 40  # trees
+_WORK = ("network", "phase", "dtype", "layout", "execution", "batch_size", "image_size")
 _LEAST_SPREAD = 0.03  # of the logarithm
 # Without measurements: rounded values of the errors of the priors on the public sets, and a typical spread.
 _PRIOR, _PRIOR_SPREAD = Calibration(0, 0.6, {ALL: 1.65}), 0.25
 
 
 @dataclass(frozen=True)
+class Spread:
+    """The expected size of errors: the logarithm of a typical one, to which trees on features add."""
+
+    level: float
+    trees: Correction
+
+    def of(self, features: Floats) -> Floats:
+        """Return the spread of each row of features, as a difference of logarithms."""
+        return np.maximum(np.exp(self.level + self.trees.of(features)), _LEAST_SPREAD)
+
+
+@dataclass(frozen=True)
 class Intervals:
-    """Calibrations for groups with measurements and without, and the logarithm of the spread."""
+    """Calibrations for groups with measurements and without, the spread of errors, and the errors of ratios.
+
+    `ratios` are those of the times of two devices that a fit did not see.
+    """
 
     seen: Calibration
     unseen: Calibration
-    spread: Correction
-    level: float  # logarithm of the spread, to which the trees add
+    spread: Spread
+    ratios: RatioErrors
 
     def of(self, rows: Prepared, features: Floats, seen: NDArray[np.bool_]) -> tuple[Floats, Floats]:
-        """Return the spread of each row, and half the width of its interval, as differences of logarithms.
-
-        A device without measurements has at least the interval of one with them: its network can be new, too.
-        """
-        spread = _scale(self.level, self.spread, features)
+        """Return the spread of each row, and half the width of its interval, as differences of logarithms."""
+        spread = self.spread.of(features)
         group = rows.rows["phase"]
-        known = self.seen.half_width(group, spread)
-        return spread, np.where(seen, known, np.maximum(known, self.unseen.half_width(group, spread)))
+        return spread, np.where(seen, self.seen.half_width(group, spread), self.unseen.half_width(group, spread))
 
     def to_json(self) -> dict[str, Any]:
         """Return the intervals as a dict of JSON types."""
         calibrations = stored.all_to_json({"seen": self.seen, "unseen": self.unseen})
-        return {**calibrations, "spread": self.spread.text, "level": self.level}
+        ratios = asdict(self.ratios)
+        return {**calibrations, "spread": self.spread.trees.text, "level": self.spread.level, "ratios": ratios}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Intervals:
         """Return the intervals that `to_json` described."""
         seen, unseen = (stored.from_json(data[name]) for name in ("seen", "unseen"))
-        return cls(seen, unseen, Correction(data["spread"]), data["level"])
+        ratios = RatioErrors(**data["ratios"])
+        return cls(seen, unseen, Spread(data["level"], Correction(data["spread"])), ratios)
 
 
 def prior_intervals() -> Intervals:
     """Return the intervals of a kind of device without measurements."""
-    return Intervals(_PRIOR, _PRIOR, Correction(), float(np.log(_PRIOR_SPREAD)))
+    return Intervals(_PRIOR, _PRIOR, Spread(float(np.log(_PRIOR_SPREAD)), Correction()), PRIOR_OF_RATIOS)
 
 
-def fit_intervals(rows: Prepared, core: Core) -> Intervals:
+def fit_intervals(kind: str, rows: Prepared) -> Intervals:
     """Return intervals from predictions that leave out families of networks, or devices.
 
-    The spread is fitted on the errors for families. A device with most of the rows cannot be left out; without devices
-    that can, their effects are those of the prior.
+    The spread is fitted on the errors for families; an error that calibrates an interval has a spread without it. A
+    device with most of the rows cannot be left out; without devices that can, their effects are those of the prior.
     """
-    errors, features = _errors(rows, core, list(_by_family(rows.rows)))
-    magnitude = np.log(errors["error"].abs().to_numpy() + _LEAST_SPREAD)
-    level = float(np.median(magnitude))
-    spread = _spread(features, magnitude - level)
-    seen = calibrated(errors.assign(spread=_left_out_spread(errors, features, magnitude, level)), shared=False)
+    if rows.rows["network"].nunique() < _FEWEST:
+        return prior_intervals()
+    errors, features = _errors(kind, rows, list(_by_family(rows.rows)))
+    seen = calibrated(errors.assign(spread=_left_out_spread(errors, features)), shared=False)
+    spread = _spread(errors["error"], features)
     left_out = list(_by_device(rows.rows))
     if not left_out:
-        return Intervals(seen, Calibration(1, new_draw(np.zeros(0), OF_DEVICES), seen.quantiles), spread, level)
-    of_devices, features = _errors(rows, core, left_out)
-    found = of_devices.assign(cluster=of_devices["device"], spread=_scale(level, spread, features))
-    unseen = calibrated(found, expected=OF_DEVICES)
-    return Intervals(seen, unseen, spread, level)
+        unseen = Calibration(1, new_draw(np.zeros(0), OF_DEVICES), seen.quantiles)
+        return Intervals(seen, unseen, spread, PRIOR_OF_RATIOS)
+    found, asked = _errors(kind, rows, left_out)
+    of_device = np.empty(len(found))
+    for device in found["device"].unique():
+        test, train = ((each["device"] == device).to_numpy() for each in (found, errors))
+        of_device[test] = _spread(errors["error"][~train], features[~train]).of(asked[test])
+    unseen = calibrated(found.assign(cluster=found["device"], spread=of_device), expected=OF_DEVICES)
+    ratios = _ratios(found, unseen.half_width(found["group"], of_device))
+    return Intervals(seen, replace(unseen, quantiles=_largest(unseen.quantiles, seen.quantiles)), spread, ratios)
 
 
-def _spread(features: Floats, magnitude: Floats) -> Correction:
-    return fit_correction(features, magnitude, np.ones(len(magnitude)), _SPREAD_ROUNDS)
+def _largest(one: Mapping[str, float], other: Mapping[str, float]) -> dict[str, float]:
+    """Return the larger quantile of each group: a network on a device without measurements can be new, too."""
+    return {name: max(each.get(name, each[ALL]) for each in (one, other)) for name in {*one, *other}}
 
 
-def _left_out_spread(errors: pd.DataFrame, features: Floats, magnitude: Floats, level: float) -> Floats:
+def _ratios(errors: pd.DataFrame, half_width: Floats) -> RatioErrors:
+    return ratio_errors(errors.assign(cluster=errors["device"], half_width=half_width))
+
+
+def _spread(errors: pd.Series, features: Floats) -> Spread:
+    magnitude = np.log(errors.abs().to_numpy() + _LEAST_SPREAD)
+    level = float(np.median(magnitude))
+    return Spread(level, fit_correction(features, magnitude - level, np.ones(len(magnitude)), _SPREAD_ROUNDS))
+
+
+def _left_out_spread(errors: pd.DataFrame, features: Floats) -> Floats:
     """Return the spread of each error from the errors of the other folds: on its own, a spread fits too well."""
     found = np.empty(len(errors))
     for fold in errors["fold"].unique():
         test = (errors["fold"] == fold).to_numpy()
-        found[test] = _scale(level, _spread(features[~test], magnitude[~test] - level), features[test])
+        found[test] = _spread(errors["error"][~test], features[~test]).of(features[test])
     return found
 
 
-def _scale(level: float, spread: Correction, features: Floats) -> Floats:
-    return np.maximum(np.exp(level + spread.of(features)), _LEAST_SPREAD)
-
-
-def _errors(rows: Prepared, core: Core, tests: list[NDArray[np.bool_]]) -> tuple[pd.DataFrame, Floats]:
+def _errors(kind: str, rows: Prepared, tests: list[NDArray[np.bool_]]) -> tuple[pd.DataFrame, Floats]:
     """Return the errors of rows that fits without them predict, and their features in those fits."""
     tables, features = [], []
     for fold, test in enumerate(tests):
         train = rows.select(_sampled(~test))
-        fitted = fit_core(core.kind, train, core.mixture, _ITERATIONS)
+        fitted = fit_core(kind, train)
         asked = rows.select(test)
         log_time, _, found = fitted.log_times(asked)
         tables.append(
@@ -115,11 +142,18 @@ def _errors(rows: Prepared, core: Core, tests: list[NDArray[np.bool_]]) -> tuple
                     "cluster": asked.rows["network"],
                     "device": asked.rows["device"],
                     "fold": fold,
+                    "item": _items(asked.rows),
                 }
             )
         )
         features.append(found)
     return pd.concat(tables, ignore_index=True), np.concatenate(features)
+
+
+def _items(rows: pd.DataFrame) -> pd.Series:
+    """Return what each row ran: rows of two devices with the same text can be compared."""
+    columns = rows[list(_WORK)].astype("string").fillna("")
+    return columns[_WORK[0]].str.cat(columns[list(_WORK[1:])], sep="|")
 
 
 def _sampled(mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
@@ -132,9 +166,12 @@ def _sampled(mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
 
 
 def _by_family(rows: pd.DataFrame) -> Iterator[NDArray[np.bool_]]:
-    """Yield the rows of each fold of families; a network without a family is its own."""
+    """Yield the rows of each fold of families, or of networks if there is only one family.
+
+    A network without a family has the first letters of its name.
+    """
     family = rows["family"].where(rows["family"] != "", rows["network"].str.extract(r"^([a-z]+)", expand=False))
-    codes = pd.Series(pd.factorize(family, sort=True)[0])
+    codes = pd.Series(pd.factorize(family if family.nunique() > 1 else rows["network"], sort=True)[0])
     for fold in range(min(_FOLDS, codes.nunique())):
         yield (codes % _FOLDS == fold).to_numpy()
 

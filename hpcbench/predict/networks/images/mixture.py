@@ -64,12 +64,11 @@ def unfitted(form: Form, conditions: int) -> Mixture:
     return Mixture(form.prior, np.zeros((len(form.prior), conditions)))
 
 
-def fit_mixture(
-    seconds: Floats, conditions: Floats, log_time: Floats, weights: Floats, form: Form, start: Mixture
-) -> Mixture:
-    """Return the factors with the least loss. `weights` are those of rows; the search begins at `start`."""
+def fit_mixture(seconds: Floats, conditions: Floats, log_time: Floats, weights: Floats, form: Form) -> Mixture:
+    """Return the factors with the least loss. `weights` are those of rows."""
     from scipy.optimize import minimize  # type: ignore[import-untyped]
 
+    start = unfitted(form, conditions.shape[1])
     count, width = start.effects.shape
     logs, share = _logarithm(seconds), weights / weights.sum()
 

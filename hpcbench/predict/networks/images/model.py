@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from hpcbench.predict.choice.ratios import PRIOR_OF_RATIOS, RatioErrors
 from hpcbench.predict.devices.device import CPU, GPU, Device
 from hpcbench.predict.networks.catalog.catalog import Catalog, shipped_catalog
 from hpcbench.predict.networks.images.core import (
@@ -63,6 +64,13 @@ class ImageNetworks:
         found[found] = measured_conditions(asked.rows, asked.kind).isin(list(self.conditions)).to_numpy()
         return np.asarray(found, dtype=bool)
 
+    def ratio_errors(self, devices: Iterable[Device]) -> RatioErrors:
+        """Return the errors of ratios of the times of two of the devices: the largest of their kinds."""
+        kinds = {each.kind for each in devices} & set(self.intervals)
+        return max(
+            (self.intervals[each].ratios for each in kinds), key=lambda each: each.factor, default=PRIOR_OF_RATIOS
+        )
+
     def _estimated(self, networks: pd.DataFrame, devices: Mapping[str, Device]) -> tuple[Estimate, Floats]:
         asked, reason = prepare(networks, self.catalog, devices)
         log_value, spread, half = (np.full(len(networks), np.nan) for _ in range(3))
@@ -114,7 +122,7 @@ def fit(
         rows = usable.select(usable.kind == kind)
         enough = len(rows.rows) >= _FEWEST
         cores[kind] = fit_core(kind, rows) if enough else prior_core(kind)
-        intervals[kind] = fit_intervals(rows, cores[kind]) if enough and calibrate else prior_intervals()
+        intervals[kind] = fit_intervals(kind, rows) if enough and calibrate else prior_intervals()
     counts = groups(usable.rows).value_counts()
     rows_by_group = {str(name): int(count) for name, count in counts.items()}
     conditions = frozenset(measured_conditions(usable.rows, usable.kind))

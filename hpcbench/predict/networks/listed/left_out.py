@@ -16,8 +16,6 @@ FROM_LEAST = (DESCRIPTION, OPERATORS, NETWORKS)  # each knows more than the one 
 # Without measured networks: rounded values of the errors for the networks and devices of the public sets.
 _PRIOR = Calibration(0, 0.4, {ALL: 1.0})
 PRIOR = {NETWORKS: _PRIOR, OPERATORS: _PRIOR, DESCRIPTION: _PRIOR}
-# The same for ratios of devices: the value of image networks, which is larger than the 0.34 of transformers.
-PRIOR_OF_RATIOS = RatioErrors(3, 3, 0.87)
 
 
 def calibrations(full: Observations, new: Observations, without: Observations) -> dict[str, Calibration]:
@@ -35,15 +33,14 @@ def calibrations(full: Observations, new: Observations, without: Observations) -
     }
 
 
-def errors_of_ratios(full: Observations, without: Observations) -> RatioErrors | None:
-    """Return the errors of the ratio of the step times of two devices that a fit did not see; None without a pair."""
+def errors_of_ratios(full: Observations, without: Observations) -> RatioErrors:
+    """Return the errors of the ratio of the step times of two devices that a fit did not see."""
     errors = _device_errors(full, without)
     calibration = _calibration(errors, shared=True)
     known = errors.assign(
         half_width=calibration.half_width(errors["group"], errors["spread"].to_numpy(dtype="float64"))
     )
-    steps = known[known["group"] == TIME]
-    return None if steps.empty else ratio_errors(steps)
+    return ratio_errors(known[known["group"] == TIME])
 
 
 def _calibration(errors: pd.DataFrame, shared: bool) -> Calibration:

@@ -11,7 +11,7 @@ import pandas as pd
 
 from hpcbench.predict.calibration.intervals import Calibration
 from hpcbench.predict.calibration.stored import all_from_json, all_to_json
-from hpcbench.predict.choice.ratios import RatioErrors
+from hpcbench.predict.choice.ratios import PRIOR_OF_RATIOS, RatioErrors
 from hpcbench.predict.devices.device import Device
 from hpcbench.predict.measured.similar_operators import SimilarTime, similar_times
 from hpcbench.predict.networks.listed import left_out, regular, targets
@@ -44,7 +44,7 @@ class ListedNetworks:
     operator_devices: frozenset[str]  # devices with measured operators
     networks: tuple[str, ...]
     rows: int  # measured times that the ratio was fitted on
-    ratio_errors: RatioErrors | None = None  # of step times of two devices that a fit did not see
+    ratio_errors: RatioErrors  # of step times of two devices that a fit did not see
 
     def estimate(
         self, networks: pd.DataFrame, lists: pd.DataFrame, devices: Mapping[str, Device]
@@ -102,7 +102,7 @@ class ListedNetworks:
             "operator_devices": sorted(self.operator_devices),
             "networks": list(self.networks),
             "rows": self.rows,
-            "ratio_errors": asdict(self.ratio_errors) if self.ratio_errors else None,
+            "ratio_errors": asdict(self.ratio_errors),
         }
 
     @classmethod
@@ -122,7 +122,7 @@ class ListedNetworks:
             operator_devices=frozenset(data["operator_devices"]),
             networks=tuple(data["networks"]),
             rows=int(data["rows"]),
-            ratio_errors=RatioErrors(**data["ratio_errors"]) if data["ratio_errors"] else None,
+            ratio_errors=RatioErrors(**data["ratio_errors"]),
         )
 
     def _sums(self, networks: pd.DataFrame, lists: pd.DataFrame, devices: Mapping[str, Device]) -> pd.DataFrame:
@@ -160,8 +160,7 @@ def fit(
     times = measured_times(operators, used["device"].unique(), regular_time)
     known = frozenset(operators["device"].unique())
     if used.empty:
-        errors = left_out.PRIOR_OF_RATIOS
-        return ListedNetworks(similar, times, Ratio({}), left_out.PRIOR, frozenset(), known, (), 0, errors)
+        return ListedNetworks(similar, times, Ratio({}), left_out.PRIOR, frozenset(), known, (), 0, PRIOR_OF_RATIOS)
     launched = kernels(lists)
     full = observations(used, sums(used, kernel_times(used, launched, devices, times), devices), devices)
     new = full

@@ -13,7 +13,7 @@ import pandas as pd
 
 from hpcbench.predict.devices.device import Device
 from hpcbench.predict.measured.similar_operators import similar_times
-from hpcbench.predict.networks.listed.measured import MeasuredTime, keys, measured_times
+from hpcbench.predict.networks.listed.measured import MeasuredTime, keys
 from hpcbench.predict.networks.listed.operator_time import OperatorTime
 from hpcbench.predict.networks.listed.sums import kernel_times, sums
 from hpcbench.predict.tables import operators as table
@@ -34,8 +34,7 @@ def sums_of_new_networks(
     for _, rows in networks.groupby("network", sort=False):
         listed = rows[["device", "threads", "list_id"]].merge(kernels, on="list_id")
         kept = own[~of_own.isin(keys(table.complete(listed)))]
-        regular = replace(times.others, others=similar_times(kept, devices, others))
-        model = measured_times(kept, list(times.devices), regular)
+        model = replace(times.others, others=similar_times(kept, devices, others))
         asked = rows.reset_index(drop=True)
         found.append(sums(asked, kernel_times(asked, kernels, devices, model), devices).set_index(rows.index))
     return pd.concat(found).sort_index()

@@ -43,11 +43,11 @@ def comparisons(rows: pd.DataFrame, predictions: Predictions, wanted: Wanted) ->
     """Yield which device of a case is recommended, by each wanted quantity or within the limit of the time."""
     if wanted.within_s is not None:
         yield from sentences.within_limit(
-            within(rows, wanted.within_s, predictions.states, predictions.errors.get(ENERGY))
+            within(rows, wanted.within_s, predictions.states, predictions.errors_of(rows, ENERGY))
         )
         return
     for quantity in wanted.quantities:
-        found = best_device(rows, quantity, predictions.errors.get(quantity))
+        found = best_device(rows, quantity, predictions.errors_of(rows, quantity))
         if found is not None and (text := sentences.recommendation(found, quantity)):
             yield text
 

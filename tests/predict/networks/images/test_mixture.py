@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hpcbench.predict.networks.images.mixture import Form, Mixture, fit_mixture, mixture_of, unfitted
+from hpcbench.predict.networks.images.mixture import Form, Mixture, fit_mixture, mixture_of
 
 IS_HOST = np.array([False, False, True])
 
@@ -28,7 +28,7 @@ def test_a_fit_finds_the_factors_and_the_effect_of_a_condition() -> None:
     true = Mixture(np.log([1.5, 3.0, 2.0]), np.array([[0.7], [0.0], [0.0]]))
     form = _form(1.0)
     log_time = true.parts(seconds, condition, form)[0]
-    found = fit_mixture(seconds, condition, log_time, np.ones(400), form, unfitted(form, 1))
+    found = fit_mixture(seconds, condition, log_time, np.ones(400), form)
     assert found.level == pytest.approx(true.level, abs=0.02)
     assert found.effects == pytest.approx(true.effects, abs=0.03)
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from types import MappingProxyType
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from hpcbench.predict.devices.device import FLOAT16, Device
+from hpcbench.predict.choice.ratios import PRIOR_OF_RATIOS
+from hpcbench.predict.devices.device import CPU, FLOAT16, GPU, Device
 from hpcbench.predict.networks.catalog.catalog import Catalog, catalog_of
+from hpcbench.predict.networks.images.intervals import prior_intervals
 from hpcbench.predict.networks.images.model import ImageNetworks, fit
 from hpcbench.predict.networks.images.prepared import prepare
 from hpcbench.predict.tables.networks import complete
@@ -62,7 +65,7 @@ def test_an_unseen_device_is_scaled_by_its_description(model: ImageNetworks, row
     unseen = model.predict(of_one.assign(device="new"), DEVICES)
     large = (of_one["batch_size"] == 512).to_numpy()
     assert (unseen["predicted"] < seen["predicted"])[large].all()
-    assert (np.log(unseen["upper"] / unseen["lower"]) > 0.999 * np.log(seen["upper"] / seen["lower"])).all()
+    assert (np.log(unseen["upper"] / unseen["lower"]) > 1.05 * np.log(seen["upper"] / seen["lower"])).all()
 
 
 def test_intervals_hold_the_measured_times(model: ImageNetworks, rows: pd.DataFrame) -> None:
@@ -102,3 +105,26 @@ def test_conditions_that_were_measured_are_known(model: ImageNetworks, rows: pd.
     changed = [{"phase": "training"}, {"execution": "compiled"}, {"network": "absent"}, {"device": "nowhere"}]
     for change in changed:
         assert not model.knows(rows.assign(**change), DEVICES).any()
+
+
+def test_ratios_of_devices_are_calibrated_by_kind_of_device(model: ImageNetworks) -> None:
+    found = model.ratio_errors([DEVICES["one"], DEVICES["new"]])
+    assert (found.devices, found.pairs) == (3, 3)
+    assert found.factor < PRIOR_OF_RATIOS.factor
+    host = replace(DEVICES["one"], kind=CPU)
+    assert model.ratio_errors([DEVICES["one"], host]) == PRIOR_OF_RATIOS  # no CPU was measured
+    assert model.ratio_errors([]) == PRIOR_OF_RATIOS
+
+
+def test_one_family_leaves_out_networks_and_one_network_has_the_prior(rows: pd.DataFrame) -> None:
+    family = rows.assign(family="only")
+    found = fit(family, SMALL, DEVICES)
+    assert 0.0 < found.intervals[GPU].seen.quantiles[""] < 10.0
+    alone = fit(family[family["network"] == "net"], SMALL, DEVICES)
+    assert alone.intervals[GPU] == prior_intervals()
+
+
+def test_a_new_device_has_the_errors_of_new_networks_too(model: ImageNetworks) -> None:
+    found = model.intervals[GPU]
+    assert all(found.unseen.quantiles[name] >= value for name, value in found.seen.quantiles.items())
+    assert found.unseen.cluster > 0.0

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 from hpcbench.predict.calibration.intervals import ALL, Calibration
+from hpcbench.predict.choice.ratios import PRIOR_OF_RATIOS
 from hpcbench.predict.networks.listed import left_out
 from hpcbench.predict.networks.listed.limits import limits
 from hpcbench.predict.networks.listed.listed_networks import ListedNetworks, fit
@@ -68,7 +69,6 @@ def test_the_sum_of_operators_is_the_time_without_measured_networks() -> None:
 
 def test_errors_without_measured_networks_are_partly_common_to_devices() -> None:
     model = fit(some_networks(), LISTS, DEVICES, NOTHING, Constant())
-    assert model.ratio_errors is not None
     assert model.ratio_errors.factor < 1.0
 
 
@@ -187,11 +187,10 @@ def test_ratios_of_two_devices_are_calibrated_on_networks_that_both_ran() -> Non
     model = fit(
         asked.assign(time_s=np.where(asked["device"] == "second", 0.03, 0.02)), LISTS, DEVICES, NOTHING, Constant()
     )
-    assert model.ratio_errors is not None
     assert (model.ratio_errors.devices, model.ratio_errors.pairs) == (2, 1)
     assert ListedNetworks.from_json(model.to_json(), Constant()).ratio_errors == model.ratio_errors
     alone = fit(asked.assign(time_s=0.02).query("device == 'first'"), LISTS, DEVICES, NOTHING, Constant())
-    assert alone.ratio_errors is None
+    assert alone.ratio_errors == PRIOR_OF_RATIOS
 
 
 def test_errors_of_unseen_devices_are_those_of_models_without_them() -> None:
