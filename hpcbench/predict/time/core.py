@@ -56,7 +56,7 @@ class Core:
                 log_efficiency[of] = model.predict(asked.features[of], subjects) + level
                 between = model.effects.deviations[0] * model.unknown_fraction(subjects) * unknown[of]
                 spread[of] = np.hypot(model.spread, between)
-                extrapolated[of] |= ~asked.rows["dtype"][of].isin(model.dtypes()).to_numpy()
+                extrapolated[of] |= ~asked.precision[of].isin(model.precisions()).to_numpy()
         return log_efficiency + correction, np.where(extrapolated, BORROWED, 1.0) * spread
 
     def unknown(self, asked: Prepared) -> Floats:

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from types import MappingProxyType
 
 import numpy as np
 import pandas as pd
@@ -170,6 +171,23 @@ def test_a_few_rows_narrow_the_prior_of_a_device_without_a_fleet() -> None:
     found = fit(products(devices, 60), devices)
     assert np.median(np.abs(found.predict(asked, devices)["predicted"] / asked["time_s"] - 1)) < 0.08
     assert np.median(found.estimate(asked, devices).spread) < 0.85 * np.median(PRIOR.estimate(asked, devices).spread)
+
+
+def test_what_bfloat16_shows_of_a_device_holds_for_float16_if_both_are_equally_fast() -> None:
+    equal = MappingProxyType({"float16": 112e12, "bfloat16": 112e12})
+    cards = {"fast": device("fast", matrix_flops_per_s=equal), "slow": device("slow", matrix_flops_per_s=equal)}
+    rows = pd.concat(
+        [products({name: card}, 400, slowness).assign(dtype="bfloat16", bytes=lambda each: each["bytes"] / 2)
+         for (name, card), slowness in zip(cards.items(), (1.5, 4.0), strict=True)]
+    )  # fmt: skip
+    fitted = fit(rows.reset_index(drop=True), cards)
+    asked = rows[rows["m"] >= 512].reset_index(drop=True)
+    known, other = (fitted.predict(asked.assign(dtype=dtype), cards) for dtype in ("bfloat16", "float16"))
+    assert other["predicted"].to_numpy() == pytest.approx(known["predicted"].to_numpy())
+    assert other["upper"].to_numpy() == pytest.approx(known["upper"].to_numpy())
+    unequal = {name: replace(card, matrix_flops_per_s={**equal, "float16": 56e12}) for name, card in cards.items()}
+    without = fitted.predict(asked.assign(dtype="float16"), unequal)
+    assert (without["upper"] / without["predicted"]).mean() > (known["upper"] / known["predicted"]).mean()
 
 
 def test_in_a_network_the_prior_is_shorter_by_as_much_as_no_measurement_replaces_it() -> None:
