@@ -8,11 +8,10 @@ import numpy as np
 import pandas as pd
 
 from hpcbench.predict.calibration.intervals import Calibration, calibrated
-from hpcbench.predict.tables.prediction import Floats
 from hpcbench.predict.time.core import Core, with_few
-from hpcbench.predict.time.folds import shape_fold
 from hpcbench.predict.time.prepared import Prepared
 from hpcbench.predict.time.priors import CALIBRATION
+from hpcbench.predict.time.shapes import shape_fold
 
 _FEW = 20  # measured operators of an otherwise unseen device
 _CHOICES = 3  # of so many operators, at random
@@ -44,12 +43,6 @@ def seen_devices(rows: Prepared, fleets: tuple[Core, ...]) -> Calibration:
     fold = shape_fold(rows.rows)
     left_out = (rows.select(fold == each) for each in range(len(fleets)))
     return _of_groups(_errors(each, fleet, each.names) for each, fleet in zip(left_out, fleets, strict=True))
-
-
-def half_width(calibration: Calibration, rows: Prepared, spread: Floats) -> Floats:
-    """Return half the width of the rows' intervals, by family and data type, or by family if it is not calibrated."""
-    group = rows.subject_families
-    return calibration.half_width(group.where(group.isin(list(calibration.quantiles)), rows.family), spread)
 
 
 def _of_groups(tables: Iterable[pd.DataFrame]) -> Calibration:

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import numpy as np
-import pandas as pd
-
 from hpcbench.predict.time.core import Core, fit_fleet
 from hpcbench.predict.time.efficiency import Size
 from hpcbench.predict.time.prepared import Prepared
+from hpcbench.predict.time.shapes import FOLDS, shape_fold
 
-_FOLDS = 2  # of groups of shapes
-_SHAPE = ("batch", "m", "n", "k", "rows", "columns", "heads")
-_CELL = 1.0  # size of a group of shapes, as the binary logarithm of a size
 _OF_DEVICES, _OF_SHAPES = Size(rounds=80, own_rounds=0), Size(rounds=80, own_rounds=100)
 
 
@@ -31,13 +26,6 @@ def without_devices(rows: Prepared) -> dict[str, Core]:
 def without_shapes(rows: Prepared) -> tuple[Core, ...]:
     """Return a model without each fold of shapes, in their order; nothing if a fold has no rows."""
     fold = shape_fold(rows.rows)
-    if any((fold != each).all() for each in range(_FOLDS)):
+    if any((fold != each).all() for each in range(FOLDS)):
         return ()
-    return tuple(fit_fleet(rows.select(fold != each), _OF_SHAPES) for each in range(_FOLDS))
-
-
-def shape_fold(rows: pd.DataFrame) -> np.ndarray:
-    """Return the number of the fold of each row of a table of operators; similar shapes share it."""
-    cells = np.floor(np.log2(rows[list(_SHAPE)].fillna(1.0).clip(lower=1.0)) / _CELL).astype("int64")
-    hashed = pd.util.hash_pandas_object(pd.DataFrame(cells), index=False).to_numpy()
-    return np.asarray(hashed % np.uint64(1009) % np.uint64(_FOLDS), dtype="int64")
+    return tuple(fit_fleet(rows.select(fold != each), _OF_SHAPES) for each in range(FOLDS))

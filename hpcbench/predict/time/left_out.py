@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -15,9 +16,11 @@ import pandas as pd
 from hpcbench.predict.devices.device import Device
 from hpcbench.predict.tables.prediction import Estimate
 from hpcbench.predict.time.core import Core, with_few
-from hpcbench.predict.time.folds import shape_fold
-from hpcbench.predict.time.model import OperatorTime
 from hpcbench.predict.time.prepared import Prepared
+from hpcbench.predict.time.shapes import shape_fold
+
+if TYPE_CHECKING:
+    from hpcbench.predict.time.model import OperatorTime
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,6 @@ from hpcbench.predict.calibration.intervals import OF_VENDORS, Calibration, new_
 from hpcbench.predict.devices.device import Device
 from hpcbench.predict.tables.prediction import Estimate, Floats
 from hpcbench.predict.tables.prediction import table as prediction_table
-from hpcbench.predict.time.calibrate import half_width
 from hpcbench.predict.time.core import Core
 from hpcbench.predict.time.hull import Hull
 from hpcbench.predict.time.prepared import Prepared, prepare
@@ -144,6 +143,12 @@ class OperatorTime:
             tuple(data["flaws"]),
             frozenset(data["vendors"]),
         )
+
+
+def half_width(calibration: Calibration, rows: Prepared, spread: Floats) -> Floats:
+    """Return half the width of the rows' intervals, by family and data type, or by family if it is not calibrated."""
+    group = rows.subject_families
+    return calibration.half_width(group.where(group.isin(list(calibration.quantiles)), rows.family), spread)
 
 
 PRIOR = OperatorTime(Core.empty(), {}, CALIBRATION, CALIBRATION, CALIBRATION, {})
