@@ -57,7 +57,8 @@ def _print_many(predictions: Predictions, wanted: Wanted, states: frozenset[str]
         if len(kept) < len(found):
             console.print(f"and {plural(len(found) - len(kept), 'more device')}, in the files of --csv and --html")
         console.print()
-    cases = by_case(predictions.results).values()
+    shown = predictions.results[predictions.results["state"].isin({"", *states})]
+    cases = by_case(shown).values()
     notes = Counter(chain.from_iterable([*without_room(rows), *refusals(rows)] for rows in cases))
     lines = [
         text if count == len(cases) else f"{text} ({plural(count, 'case')})" for text, count in notes.most_common()
