@@ -26,7 +26,7 @@ from hpcbench.predict.sets.data_set import DataSet
 from hpcbench.predict.tables import networks as network_table
 from hpcbench.predict.tables import prediction
 from hpcbench.predict.tables.network_kinds import IMAGE, LISTED, network_kinds
-from hpcbench.predict.time import model as operator_time
+from hpcbench.predict.time.fitting import fit_with_left_out
 from hpcbench.predict.time.model import OperatorTime
 from hpcbench.predict.typical_errors import TypicalError, typical_errors
 
@@ -176,18 +176,18 @@ def fit(data: DataSet, progress: Progress = lambda done, of: None) -> Fleet:
     operators, devices = data.operators, data.devices
     kinds = network_kinds(data.networks)
     progress(0, _STEPS)
-    time = operator_time.fit(operators, devices)
+    times = fit_with_left_out(operators, devices)
     progress(1, _STEPS)
 
     of_lists = data.networks[kinds == LISTED].reset_index(drop=True)
-    listed = listed_networks.fit(of_lists, data.lists, devices, operators, time)
+    listed = listed_networks.fit(of_lists, data.lists, devices, operators, times)
     progress(2, _STEPS)
     of_images = data.networks[kinds == IMAGE].reset_index(drop=True)
     images = image_networks.fit(of_images, shipped_catalog(), devices)
     progress(3, _STEPS)
     power = power_model.fit(operators, data.networks, data.lists, devices)
     progress(4, _STEPS)
-    fleet = Fleet(time, listed, images, power, basis_of(data), _versions(), _fitted_devices(data))
+    fleet = Fleet(times.model, listed, images, power, basis_of(data), _versions(), _fitted_devices(data))
     found = typical_errors(
         data,
         lambda rows: fleet.predict_operators(rows.operators, rows.devices),

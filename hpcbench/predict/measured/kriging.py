@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hpcbench.predict.gaussian_process import exponential, posterior, same
 from hpcbench.predict.tables.prediction import Floats
 
 # Standard deviations, as logarithms: of what operators have in common, and of the noise between networks.
@@ -71,9 +72,9 @@ class Kriging:
     def predict(self, asked: Points) -> tuple[Floats, Floats]:
         """Return the mean and the standard deviation of the logarithm at other points, for new networks."""
         common = self._covariance(asked, self.points)
-        weights = common @ self._precision
-        variance = self._own_variance(asked) - np.sum(weights * common, axis=1)
-        return weights @ self.rest, np.sqrt(np.maximum(variance, 0.0) + _NOISE**2)
+        mean, explained = posterior(common, self._precision, self.rest)
+        variance = self._own_variance(asked) - explained
+        return mean, np.sqrt(np.maximum(variance, 0.0) + _NOISE**2)
 
     @cached_property
     def _precision(self) -> Floats:
@@ -90,16 +91,13 @@ class Kriging:
 
     def _covariance(self, one: Points, other: Points) -> Floats:
         """Return the covariance of each point of one set with each of the other."""
-        kind = one.kinds[:, None] == other.kinds[None, :]
-        function = one.functions[:, None] == other.functions[None, :]
-        threads = one.threads[:, None] == other.threads[None, :]
+        kind, function = same(one.kinds, other.kinds), same(one.functions, other.functions)
+        threads = same(one.threads, other.threads)
         calls = one.is_call[:, None] & other.is_call[None, :]
-        squares = np.sum(one.sizes**2, axis=1)[:, None] + np.sum(other.sizes**2, axis=1)[None, :]
-        distance = np.sqrt(np.maximum(squares - 2 * one.sizes @ other.sizes.T, 0.0))
-        by_kind = _KIND**2 + _SIZE_OF_KIND**2 * np.exp(-distance / _LENGTH_OF_KIND)
+        by_kind = _KIND**2 + _SIZE_OF_KIND**2 * exponential(one.sizes, other.sizes, _LENGTH_OF_KIND)
         by_kind += self._slopes(one) @ self._slopes(other).T + _THREADS_OF_KIND**2 * threads
         by_kind += _CALL_OF_KIND**2 * calls
-        by_function = _FUNCTION**2 + _SIZE_OF_FUNCTION**2 * np.exp(-distance / _LENGTH_OF_FUNCTION)
+        by_function = _FUNCTION**2 + _SIZE_OF_FUNCTION**2 * exponential(one.sizes, other.sizes, _LENGTH_OF_FUNCTION)
         found: Floats = _DEVICE**2 + kind * by_kind + function * by_function + _THREADS**2 * threads + _CALL**2 * calls
         return found
 

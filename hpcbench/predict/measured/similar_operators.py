@@ -8,7 +8,7 @@ measurements, are from another model.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -57,10 +57,6 @@ class SimilarTime:
                 rest, spread[of] = model.predict(_points(rows, devices, limits))
                 value[of] = np.log(_simple_s(rows, limits)) + rest
         return Estimate(value, spread, reason)
-
-    def without(self, device: str) -> SimilarTime:
-        """Return the model without the measurements of a device."""
-        return replace(self, own={name: each for name, each in self.own.items() if name != device})
 
     def to_json(self) -> dict[str, Any]:
         """Return the model without `others`, as JSON types."""

@@ -9,10 +9,10 @@ import pandas as pd
 
 from hpcbench.predict.devices.device import Device
 from hpcbench.predict.networks.catalog.catalog import Catalog
-from hpcbench.predict.networks.images.rooflines import TRAINING_PASSES, rates
+from hpcbench.predict.networks.images.rooflines import rates
+from hpcbench.predict.networks.images.training import calls_of_step, optimizer_bytes
 from hpcbench.predict.networks.images.workload import PRODUCTS, WITH_WEIGHTS, workload
 from hpcbench.predict.power.activity import COLUMNS
-from hpcbench.predict.tables import networks as table
 from hpcbench.predict.tables.prediction import Floats
 
 _ON_VECTOR_UNITS = ("grouped", "depthwise")  # kinds of products whose groups are too narrow for matrix units
@@ -26,13 +26,16 @@ def of_images(networks: pd.DataFrame, catalog: Catalog, devices: Mapping[str, De
         return found
     work = workload(described, catalog)
     answered = work.reason == ""
-    sums = _sums(work.operators, rates(described, devices), len(described))
-    passes = np.where(described["phase"] == table.TRAINING, TRAINING_PASSES, 1.0)[answered]
-    found.loc[described.index[answered], list(COLUMNS)] = sums[answered] * passes[:, None]
+    rate = rates(described, devices)
+    sums = _sums(work.operators, calls_of_step(work.operators, described), rate, len(described))
+    moved = np.nan_to_num(optimizer_bytes(work, described)) / rate["bandwidth"].to_numpy()
+    for name in ("row_wise_s", "memory_s"):
+        sums[:, COLUMNS.index(name)] += moved
+    found.loc[described.index[answered], list(COLUMNS)] = sums[answered]
     return found
 
 
-def _sums(operators: pd.DataFrame, rate: pd.DataFrame, count: int) -> Floats:
+def _sums(operators: pd.DataFrame, calls: Floats, rate: pd.DataFrame, count: int) -> Floats:
     kind, place = operators["kind"].to_numpy(), operators["place"].to_numpy()
     of = {name: rate[name].to_numpy()[place] for name in ("matrix", "vector", "bandwidth", "bytes", "has_matrix")}
     is_product = np.isin(kind, PRODUCTS)
@@ -52,5 +55,5 @@ def _sums(operators: pd.DataFrame, rate: pd.DataFrame, count: int) -> Floats:
         "memory_s": memory,
         "kernels": np.ones(len(kind)),
     }
-    calls = operators["calls"].to_numpy()
-    return np.column_stack([np.bincount(place, columns[name] * calls, minlength=count) for name in COLUMNS])
+    sums = [np.bincount(place, columns[name] * calls, minlength=count) for name in COLUMNS]
+    return np.column_stack(sums).astype(np.float64)

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from hpcbench.predict.boosting import lightgbm
 from hpcbench.predict.operators.roofline import ATTENTIONS
@@ -28,11 +29,11 @@ SPREAD = 0.12  # expected error of logarithms
 _ROUNDS = 100
 _PARAMETERS = {
     "objective": "l2",
-    "num_leaves": 63,
-    "learning_rate": 0.15,
+    "num_leaves": 127,
+    "learning_rate": 0.12,
     "min_data_in_leaf": 10,
-    "feature_fraction": 0.6,
-    "max_bin": 127,
+    "feature_fraction": 0.8,
+    "max_bin": 63,
     "num_threads": 1,
     "seed": 1,
     "deterministic": True,
@@ -54,7 +55,7 @@ class Learned:
     def log_value(self, features: pd.DataFrame, rows: pd.DataFrame) -> Floats:
         """Return the logarithm of the value; NaN for kinds that were not measured."""
         found = np.full(len(features), np.nan)
-        families = np.where(_covered(rows).isin(self.covered).to_numpy(), family(rows["kind"]), "")
+        families = np.where(self.covers(rows), family(rows["kind"]), "")
         for name, text in self.models.items():
             places = np.flatnonzero(families == name)
             if len(places):
@@ -62,6 +63,10 @@ class Learned:
                 values = _with_exact(features, rows)[list(self.columns[name])].iloc[places].to_numpy(dtype="float64")
                 found[places] = np.asarray(booster.predict(values, num_threads=1))
         return found
+
+    def covers(self, rows: pd.DataFrame) -> NDArray[np.bool_]:
+        """Return which rows have a kind and a data type that were measured."""
+        return np.asarray(_covered(rows).isin(self.covered))
 
     def to_json(self) -> dict[str, Any]:
         """Return the models as JSON types."""

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from hpcbench.predict.calibration.intervals import ALL, Calibration, Expected, calibrated
 from hpcbench.predict.calibration.stored import all_from_json, all_to_json
@@ -59,12 +60,11 @@ class OperatorPower:
 
     def spread(self, rows: pd.DataFrame) -> Floats:
         """Return the expected error of the logarithm of the power of each row."""
-        return np.where(rows["device"].isin(set(self.learned)).to_numpy(), _SPREAD[SEEN], _SPREAD[UNSEEN])
+        return np.where(self._by_shape(rows), _SPREAD[SEEN], _SPREAD[UNSEEN])
 
     def half_width(self, rows: pd.DataFrame) -> Floats:
         """Return half the width of the 90 % intervals of the power, as differences of logarithms."""
-        seen = rows["device"].isin(set(self.learned)).to_numpy()
-        spread = self.spread(rows)
+        seen, spread = self._by_shape(rows), self.spread(rows)
         widths = {name: _width(self.calibrations.get(name), rows["kind"], spread) for name in (SEEN, UNSEEN)}
         return np.asarray(np.where(seen, widths[SEEN], widths[UNSEEN]), dtype="float64")
 
@@ -74,19 +74,27 @@ class OperatorPower:
         """Return how much the logarithm of the power changes per change of that of the time, from -1 to 0.
 
         An operator that takes longer switches as often, so that its power falls, and its energy grows only by that of
-        idle units. The change is the mean over the interval of the time; it is 0 for measured devices, whose power is
-        predicted from shapes, for operators that the power limit slows down, and without data: errors of the priors of
-        time and power do not balance.
+        idle units. The change is the mean over the interval of the time; it is 0 for kinds that were measured on their
+        device, whose power is predicted from shapes, for operators that the power limit slows down, and without data:
+        errors of the priors of time and power do not balance.
         """
         found = np.zeros(len(rows))
         fitted = UNSEEN in self.calibrations
-        depends = ~rows["device"].isin(set(self.learned)).to_numpy() & (time_half_width > 0) & fitted
+        depends = ~self._by_shape(rows) & (time_half_width > 0) & fitted
         if depends.any():
             asked, half = rows[depends], time_half_width[depends]
             fast, slow = (
                 self.estimate(asked, devices, time_s[depends] * np.exp(sign * half)).log_value for sign in (-1.0, 1.0)
             )
             found[depends] = np.clip((slow - fast) / (2.0 * half), -1.0, 0.0)
+        return found
+
+    def _by_shape(self, rows: pd.DataFrame) -> NDArray[np.bool_]:
+        """Return which rows have a kind that was measured on their device, so that their shapes decide."""
+        found = np.zeros(len(rows), dtype=bool)
+        for name, places in rows.groupby("device", observed=True).indices.items():
+            if name in self.learned:
+                found[places] = self.learned[str(name)].covers(rows.iloc[places])
         return found
 
     def _log_watts(self, name: str, rows: pd.DataFrame, devices: Mapping[str, Device], time_s: Floats) -> Floats:
@@ -96,13 +104,13 @@ class OperatorPower:
         model = self.fleet.of_operators(name)
         work = activity(rows, devices)
         log_power = np.log(np.maximum(model.power(work, time_s, clock), 1e-3))
-        if name in self.learned:
+        own = self._by_shape(rows)
+        if own.any():
             by_shape = self.learned[name].log_value(features(rows, devices, bounds(rows, devices)), rows)
             full = np.log(np.maximum(model.power(work, time_s, np.ones(len(rows))), 1e-3))
             # The measurements are at the boost clock; utilization gives the ratio of clocks.
-            log_power = np.where(np.isnan(by_shape), log_power, by_shape + log_power - full)
-        else:
-            log_power = log_power + carried.correction(self.carried, rows, devices)
+            log_power = np.where(own, by_shape + log_power - full, log_power)
+        log_power = log_power + np.where(own, 0.0, carried.correction(self.carried, rows, devices))
         return np.asarray(np.log(device.board_power_w) + np.minimum(log_power, np.log(model.cap * limit)))
 
     def to_json(self) -> dict[str, Any]:

@@ -20,7 +20,6 @@ from hpcbench.predict.time.priors import BETWEEN, BORROWED, KNOWN_FLOOR_SPREAD, 
 _ROWS_OF_HALF_WEIGHT = 3.0  # of a family's offset in the level of a device
 _FLEET_WEIGHT = 0.5  # of the fleet in the level of a device, in families
 _FEWEST = 30  # rows of a family for a model of its own
-_FEW = 100  # rows of a device up to which they only correct the fleet
 
 
 @dataclass(frozen=True)
@@ -47,6 +46,7 @@ class Core:
         log_efficiency = prior_values(asked.rows, "log_efficiency")
         correction, unknown = _corrections(self.few, asked, FewRows.kernel)
         spread = prior_values(asked.rows, "spread") * np.sqrt(1.0 - BETWEEN * (1.0 - unknown**2))
+        extrapolated = borrowed(asked.rows).copy()
         for family, model in self.efficiencies.items():
             of = (asked.family == family).to_numpy()
             if of.any():
@@ -56,13 +56,31 @@ class Core:
                 log_efficiency[of] = model.predict(asked.features[of], subjects) + level
                 between = model.effects.deviations[0] * model.unknown_fraction(subjects) * unknown[of]
                 spread[of] = np.hypot(model.spread, between)
-        return log_efficiency + correction, np.where(borrowed(asked.rows), BORROWED, 1.0) * spread
+                extrapolated[of] |= ~asked.precision[of].isin(model.precisions()).to_numpy()
+        return log_efficiency + correction, np.where(extrapolated, BORROWED, 1.0) * spread
+
+    def unknown(self, asked: Prepared) -> Floats:
+        """Return the deviation between devices that few rows of a device leave of that before: 1 without such rows."""
+        return _corrections(self.few, asked, FewRows.kernel)[1]
+
+    def prior_fraction(self, asked: Prepared) -> Floats:
+        """Return how much the efficiency of each row rests on the prior: from 1 without measurements to 0.
+
+        It is the fraction of the prior's variance that measurements of the device leave. Families with a model of
+        their own do not rest on the prior.
+        """
+        return np.where(asked.family.isin(list(self.efficiencies)), 0.0, self.unknown(asked) ** 2)
 
     def _log_floor(self, asked: Prepared) -> tuple[Floats, Floats]:
         """Return the logarithms of floors over their priors, and their expected errors."""
         correction, unknown = _corrections(self.few, asked, FewRows.floor)
         spread = np.maximum(self.floors.spread(asked.names, asked.keys) * unknown, KNOWN_FLOOR_SPREAD)
         return self.floors.log_factor(asked.names, asked.keys) + correction, spread
+
+    @classmethod
+    def empty(cls) -> Core:
+        """Return the model of the priors."""
+        return cls(Floors({}, {}, {}), {}, {})
 
     def to_json(self) -> dict[str, Any]:
         """Return the model as JSON types."""
@@ -83,15 +101,31 @@ class Core:
         return cls(Floors.from_json(data["floors"]), efficiencies, data["levels"], few)
 
 
-def fit_core(rows: Prepared, size: Size) -> Core:
-    """Return the model of prepared rows with times; without rows, that of the priors.
+def fit_fleet(rows: Prepared, size: Size) -> Core:
+    """Return the model of prepared rows with times; without rows, that of the priors."""
+    if rows.rows.empty:
+        return Core.empty()
+    time_s = rows.rows["time_s"].to_numpy(dtype="float64")
+    floors = fit_floors(rows.names, rows.keys, time_s, rows.bound_s, rows.prior_s)
+    floor_s = rows.prior_s * np.exp(floors.log_factor(rows.names, rows.keys))
+    device_s = call_cost.kernel(time_s, floor_s, rows.events_s)
+    shows = call_cost.shows_kernel(time_s, floor_s)
+    weights = np.where(shows, call_cost.sensitivity(device_s, floor_s, rows.events_s), 0.0)
+    target = np.log(device_s / rows.bound_s)
+    efficiencies = {}
+    for family in sorted(rows.family.unique()):
+        of = (rows.family == family).to_numpy()
+        if np.count_nonzero(weights[of]) >= _FEWEST:
+            efficiencies[family] = fit_efficiency(
+                family, rows.features[of], rows.subjects[of], target[of], weights[of], size
+            )
+    return Core(floors, efficiencies, _levels(efficiencies))
 
-    Devices with few rows do not enter the fleet: their rows correct it for them.
-    """
-    is_few = (rows.names.map(rows.names.value_counts()) <= _FEW).to_numpy(dtype=bool)
-    fleet = _fit_fleet(rows.select(~is_few), size)
+
+def with_few(fleet: Core, rows: Prepared) -> Core:
+    """Return a model that the rows of each of their devices correct for this device only."""
     few = {}
-    for name in sorted(rows.names[is_few].unique()):
+    for name in sorted(rows.names.unique()):
         own = rows.select((rows.names == name).to_numpy())
         free_s = own.bound_s * np.exp(fleet.efficiency(own)[0])
         floor_s = own.prior_s * np.exp(fleet.floors.log_factor(own.names, own.keys))
@@ -116,26 +150,6 @@ def _corrections(
         if of.any():
             added[of], unknown[of] = of_device(each, _subjects(asked.select(of)))
     return added, unknown
-
-
-def _fit_fleet(rows: Prepared, size: Size) -> Core:
-    if rows.rows.empty:
-        return Core(Floors({}, {}, {}), {}, {})
-    time_s = rows.rows["time_s"].to_numpy(dtype="float64")
-    floors = fit_floors(rows.names, rows.keys, time_s, rows.bound_s, rows.prior_s)
-    floor_s = rows.prior_s * np.exp(floors.log_factor(rows.names, rows.keys))
-    device_s = call_cost.kernel(time_s, floor_s, rows.events_s)
-    shows = call_cost.shows_kernel(time_s, floor_s)
-    weights = np.where(shows, call_cost.sensitivity(device_s, floor_s, rows.events_s), 0.0)
-    target = np.log(device_s / rows.bound_s)
-    efficiencies = {}
-    for family in sorted(rows.family.unique()):
-        of = (rows.family == family).to_numpy()
-        if np.count_nonzero(weights[of]) >= _FEWEST:
-            efficiencies[family] = fit_efficiency(
-                family, rows.features[of], rows.subjects[of], target[of], weights[of], size
-            )
-    return Core(floors, efficiencies, _levels(efficiencies))
 
 
 def _levels(efficiencies: Mapping[str, Efficiency]) -> dict[str, float]:

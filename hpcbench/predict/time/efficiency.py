@@ -58,6 +58,10 @@ class Efficiency:
         counts = np.asarray(subjects.map(dict(self.rows)).fillna(0), dtype="float64")
         return _PSEUDO_ROWS / (counts + _PSEUDO_ROWS)
 
+    def precisions(self) -> frozenset[str]:
+        """Return the precisions of the rows that show the time of their kernel."""
+        return frozenset(name.split("|")[-1] for name in self.rows)
+
     def to_json(self) -> dict[str, Any]:
         """Return the model as JSON types."""
         return {

@@ -1,10 +1,10 @@
 """How a few measured operators of a device correct the predictions of all its operators.
 
 Two functions differ from the fleet's by device: the efficiency of kernels, and the floor of calls. Both are Gaussian
-processes around the fleet [1]. What a family has in common with others, what it has of its own, and what only similar
-sizes share, are their covariances. The logarithm of a measured time depends on both by the slopes of its call's cost,
-so that a call at its floor contains no information on its kernel. The slopes are those at the last estimate [2]. Large
-errors have less weight (Huber's weights).
+processes around the fleet [1]. What a family has in common with others of its class, what it has of its own, and what
+only similar sizes share, are their covariances. The logarithm of a measured time depends on both by the slopes of its
+call's cost, so that a call at its floor contains no information on its kernel. The slopes are those at the last
+estimate [2]. Large errors have less weight (Huber's weights).
 
 [1] C. E. Rasmussen, C. K. I. Williams, "Gaussian processes for machine learning" (2006), equations 2.23 and 2.24.
 [2] B. M. Bell, F. W. Cathey, "The iterated Kalman filter update as a Gauss-Newton method", IEEE TAC 38(2), 1993.
@@ -19,18 +19,26 @@ from typing import Any
 
 import numpy as np
 
+from hpcbench.predict.gaussian_process import exponential, posterior, same
 from hpcbench.predict.tables.prediction import Floats
 from hpcbench.predict.time import call_cost
-from hpcbench.predict.time.families import ROW_WISE
+from hpcbench.predict.time.families import ATTENTION, ATTENTION_DECODE, ROW_WISE
 
-# Standard deviations of logarithms between devices, as the devices of the public sets differ from each other.
-_DEVICE, _GROUP, _FAMILY, _SIZE = 0.05, 0.10, 0.12, 0.30  # of efficiencies; groups are row-wise operators, and others
+# Standard deviations of logarithms between devices: those with the largest likelihood of how each device of the public
+# sets differs from a fleet without it. Classes are row-wise operators, products, and attention.
+_DEVICE, _CLASS, _DTYPE_OF_CLASS, _FAMILY = 0.05, 0.12, 0.10, 0.15  # of efficiencies
+_SIZE_OF_CLASS, _SIZE_OF_FAMILY = 0.12, 0.31  # of efficiencies of similar sizes
 _HOST, _KEY = 0.25, 0.10  # of floors: of all calls, and of one key
-_NOISE = 0.20  # of a row
-_LENGTH = 2.0  # difference of logarithms of sizes over which the rest changes
+_NOISE, _ROW_WISE_NOISE = 0.15, 0.09  # of a row
+_LENGTH = 6.4  # difference of logarithms of sizes over which the rest changes
 _CUT = 2.0  # errors over so many deviations count as so many
 _ROUNDS = 3  # of new slopes, and of new weights
-SIZES = ("compute", "memory", "k", "smaller", "columns", "keys")
+_SHARED = ("compute", "memory", "cache")  # sizes that the families of a class share
+_ROW_WISE_CLASS, _PRODUCTS, _ATTENTIONS = "row-wise", "products", "attention"
+_CLASSES = {**dict.fromkeys(ROW_WISE, _ROW_WISE_CLASS), **dict.fromkeys((ATTENTION, ATTENTION_DECODE), _ATTENTIONS)}
+SIZES = (*_SHARED, "k", "smaller", "columns", "keys")
+_SHARED_SIZES, _FAMILY_SIZES = slice(0, len(_SHARED)), [place for place, name in enumerate(SIZES) if name != "cache"]
+_BEFORE = _DEVICE**2 + _CLASS**2 + _DTYPE_OF_CLASS**2 + _FAMILY**2 + _SIZE_OF_CLASS**2 + _SIZE_OF_FAMILY**2
 
 
 @dataclass(frozen=True)
@@ -47,9 +55,15 @@ class Subjects:
         return np.array([key.rsplit("|", 1)[-1] for key in self.key], dtype="object")
 
     @property
-    def is_row_wise(self) -> np.ndarray:
-        """Return which operators are row-wise."""
-        return np.isin([family.split("|")[0] for family in self.family], ROW_WISE)
+    def classes(self) -> np.ndarray:
+        """Return the class of each operator."""
+        return np.array([_CLASSES.get(family.split("|")[0], _PRODUCTS) for family in self.family], dtype="object")
+
+    @property
+    def dtypes_of_classes(self) -> np.ndarray:
+        """Return the class and data type of each operator."""
+        dtypes = np.array([family.split("|")[-1] for family in self.family], dtype="object")
+        return np.asarray(self.classes + "|" + dtypes)
 
 
 @dataclass(frozen=True)
@@ -65,7 +79,7 @@ class FewRows:
     def kernel(self, asked: Subjects) -> tuple[Floats, Floats]:
         """Return what to add to the logarithm of each efficiency, and its remaining deviation over that before."""
         cross = _kernel_covariance(asked, self.subjects) * self.kernel_slope
-        return self._answer(cross, _DEVICE**2 + _GROUP**2 + _FAMILY**2 + _SIZE**2)
+        return self._answer(cross, _BEFORE)
 
     def floor(self, asked: Subjects) -> tuple[Floats, Floats]:
         """Return what to add to the logarithm of each floor, and its remaining deviation over that before."""
@@ -73,8 +87,8 @@ class FewRows:
         return self._answer(cross, _HOST**2 + _KEY**2)
 
     def _answer(self, cross: Floats, before: float) -> tuple[Floats, Floats]:
-        known = np.einsum("ij,jk,ik->i", cross, self._precision, cross)
-        return cross @ self._precision @ self.rest, np.sqrt(np.clip(1.0 - known / before, 0.0, 1.0))
+        mean, explained = posterior(cross, self._precision, self.rest)
+        return mean, np.sqrt(np.clip(1.0 - explained / before, 0.0, 1.0))
 
     @cached_property
     def _precision(self) -> Floats:
@@ -108,7 +122,8 @@ def fit_few_rows(subjects: Subjects, time_s: Floats, free_s: Floats, floor_s: Fl
 
     All times are in seconds.
     """
-    noise = np.full(len(time_s), _NOISE**2)
+    deviation = np.where(subjects.classes == _ROW_WISE_CLASS, _ROW_WISE_NOISE, _NOISE)
+    noise = deviation**2
     kernel, floor = np.zeros(len(time_s)), np.zeros(len(time_s))
     for _ in range(_ROUNDS):
         device, least = free_s * np.exp(kernel), floor_s * np.exp(floor)
@@ -118,19 +133,20 @@ def fit_few_rows(subjects: Subjects, time_s: Floats, free_s: Floats, floor_s: Fl
         found = FewRows(subjects, slope, floor_slope, noise, rest)
         kernel, floor = found.kernel(subjects)[0], found.floor(subjects)[0]
         errors = np.abs(rest - slope * kernel - floor_slope * floor)
-        noise = _NOISE**2 * np.maximum(errors / (_CUT * _NOISE), 1.0)
+        noise = deviation**2 * np.maximum(errors / (_CUT * deviation), 1.0)
     return found
 
 
 def _kernel_covariance(one: Subjects, other: Subjects) -> Floats:
-    distance = np.sum((one.sizes[:, None, :] - other.sizes[None, :, :]) ** 2, axis=2) / _LENGTH**2
-    same_group = one.is_row_wise[:, None] == other.is_row_wise[None, :]
-    same_family = one.family[:, None] == other.family[None, :]
-    own = _FAMILY**2 + _SIZE**2 * np.exp(-distance / 2)
-    return np.asarray(_DEVICE**2 + _GROUP**2 * same_group + own * same_family, dtype="float64")
+    of_class = _CLASS**2 + _SIZE_OF_CLASS**2 * exponential(
+        one.sizes[:, _SHARED_SIZES], other.sizes[:, _SHARED_SIZES], _LENGTH
+    )
+    of_family = _FAMILY**2 + _SIZE_OF_FAMILY**2 * exponential(
+        one.sizes[:, _FAMILY_SIZES], other.sizes[:, _FAMILY_SIZES], _LENGTH
+    )
+    found = _DEVICE**2 + of_class * same(one.classes, other.classes) + of_family * same(one.family, other.family)
+    return np.asarray(found + _DTYPE_OF_CLASS**2 * same(one.dtypes_of_classes, other.dtypes_of_classes))
 
 
 def _floor_covariance(one: Subjects, other: Subjects) -> Floats:
-    same_timing = one.timing[:, None] == other.timing[None, :]
-    same_key = one.key[:, None] == other.key[None, :]
-    return np.asarray(_HOST**2 * same_timing + _KEY**2 * same_key, dtype="float64")
+    return np.asarray(_HOST**2 * same(one.timing, other.timing) + _KEY**2 * same(one.key, other.key))

@@ -53,10 +53,10 @@ class Floors:
         return cls(data["keys"], data["devices"], data["own"])
 
 
-def floor_keys(rows: pd.DataFrame, family: pd.Series, timing: pd.Series) -> pd.Series:
+def floor_keys(rows: pd.DataFrame, family: pd.Series, precision: pd.Series, timing: pd.Series) -> pd.Series:
     """Return the key of the floor of each row; kernels that Triton generated have floors of their own."""
     generated = rows["kernel_name"].str.contains("triton", case=False).map({True: "/triton", False: ""})
-    return family + "|" + rows["function"] + generated + "|" + rows["dtype"] + "|" + timing
+    return family + "|" + rows["function"] + generated + "|" + precision + "|" + timing
 
 
 def fit_floors(names: pd.Series, keys: pd.Series, time_s: Floats, bound_s: Floats, prior_s: Floats) -> Floors:

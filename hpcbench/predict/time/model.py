@@ -14,18 +14,12 @@ from hpcbench.predict.calibration.intervals import OF_VENDORS, Calibration, new_
 from hpcbench.predict.devices.device import Device
 from hpcbench.predict.tables.prediction import Estimate, Floats
 from hpcbench.predict.tables.prediction import table as prediction_table
-from hpcbench.predict.time.calibrate import half_width, seen_devices, unseen_devices
-from hpcbench.predict.time.core import Core, fit_core
-from hpcbench.predict.time.efficiency import Size
-from hpcbench.predict.time.families import families
-from hpcbench.predict.time.floors import Floors
-from hpcbench.predict.time.hull import Hull, hull
+from hpcbench.predict.time.core import Core
+from hpcbench.predict.time.hull import Hull
 from hpcbench.predict.time.prepared import Prepared, prepare
-from hpcbench.predict.time.priors import CALIBRATION
-from hpcbench.predict.time.usable import capped, reasons, usable
+from hpcbench.predict.time.priors import CALIBRATION, IN_NETWORK
+from hpcbench.predict.time.usable import reasons
 
-_MOST_ROWS = 3000  # of a device, family and data type
-_MOST_SEEN_ROWS, _MOST_UNSEEN_ROWS = 1500, 400  # of the same, in calibrations
 _SEEN = 50  # rows of a device in a family from which on it counts as measured
 _FARTHEST = 3.0  # standard deviations; beyond, the spread grows no more
 _WIDER = 0.3  # relative growth of the spread for each standard deviation out of the hull
@@ -39,15 +33,17 @@ class OperatorTime:
     hulls: Mapping[str, Hull]
     seen: Calibration
     unseen: Calibration
+    few: Calibration  # of devices with few rows
     rows: Mapping[str, int]  # that the fit rests on, by "family|device"
     flaws: tuple[str, ...] = ()
-    vendors: frozenset[str] = frozenset()  # of the devices of the fit
+    vendors: frozenset[str] = frozenset()  # of the devices with many rows
 
     def estimate(self, operators: pd.DataFrame, devices: Mapping[str, Device], in_stream: bool = False) -> Estimate:
         """Return the time of each row of a table of operators in seconds, on the device that it names.
 
         With `in_stream`, it is the time of the kernel in a network, without the cost of its launch. Otherwise, the
-        column `timing` decides. Rows that cannot be predicted have a reason.
+        column `timing` decides. Rows that cannot be predicted have a reason. Priors are those of single calls: they are
+        shorter in a network, by as much as measurements do not replace them.
         """
         why = reasons(operators, devices).to_numpy(dtype="object")
         answered = why == ""
@@ -55,6 +51,8 @@ class OperatorTime:
         if answered.any():
             asked = prepare(operators[answered], devices, in_stream)
             log_value[answered], raw = self.core.log_times(asked)
+            if in_stream:
+                log_value[answered] += IN_NETWORK * self.core.prior_fraction(asked)
             spread[answered] = raw * (1.0 + _WIDER * np.minimum(self._distance(asked), _FARTHEST))
         return Estimate(log_value, spread, why)
 
@@ -67,7 +65,8 @@ class OperatorTime:
         if answered.any():
             asked = prepare(operators[answered], devices, in_stream)
             own = self._half_width(asked, found.spread[answered], basis["seen"].to_numpy()[answered])
-            half[answered] = np.hypot(own, self._of_vendors(operators.loc[answered, "device"], devices))
+            of_vendors = self._of_vendors(operators.loc[answered, "device"], devices)
+            half[answered] = np.hypot(own, of_vendors * self.core.unknown(asked))
         return pd.concat([prediction_table(found.log_value, half, found.reason), basis.drop(columns="seen")], axis=1)
 
     def basis(self, operators: pd.DataFrame, devices: Mapping[str, Device]) -> pd.DataFrame:
@@ -99,12 +98,14 @@ class OperatorTime:
 
     def _half_width(self, asked: Prepared, spread: Floats, seen: np.ndarray) -> Floats:
         """Return half the width of intervals; families without a model have the calibration of the prior."""
-        fitted = np.where(seen, half_width(self.seen, asked, spread), half_width(self.unseen, asked, spread))
+        is_few = asked.names.isin(list(self.core.few)).to_numpy()
+        of_others = np.where(seen, half_width(self.seen, asked, spread), half_width(self.unseen, asked, spread))
+        fitted = np.where(is_few, half_width(self.few, asked, spread), of_others)
         modelled = asked.family.isin(list(self.core.efficiencies)).to_numpy()
         return np.where(modelled, fitted, CALIBRATION.half_width(asked.family, spread))
 
     def _of_vendors(self, names: pd.Series, devices: Mapping[str, Device]) -> Floats:
-        """Return half the interval of the effect of the vendor of each row: 0 if it has devices in the fit."""
+        """Return half the interval of the effect of the vendor of each row: 0 if it has devices with many rows."""
         is_new = ~names.map({name: device.vendor for name, device in devices.items()}).isin(list(self.vendors))
         return np.where(is_new & bool(self.vendors), new_draw(np.array([]), OF_VENDORS), 0.0)
 
@@ -123,6 +124,7 @@ class OperatorTime:
             "hulls": {family: each.to_json() for family, each in self.hulls.items()},
             "seen": stored.to_json(self.seen),
             "unseen": stored.to_json(self.unseen),
+            "few": stored.to_json(self.few),
             "rows": dict(self.rows),
             "flaws": list(self.flaws),
             "vendors": sorted(self.vendors),
@@ -136,37 +138,17 @@ class OperatorTime:
             {family: Hull.from_json(each) for family, each in data["hulls"].items()},
             stored.from_json(data["seen"]),
             stored.from_json(data["unseen"]),
+            stored.from_json(data["few"]),
             data["rows"],
             tuple(data["flaws"]),
             frozenset(data["vendors"]),
         )
 
 
-PRIOR = OperatorTime(Core(Floors({}, {}, {}), {}, {}), {}, CALIBRATION, CALIBRATION, {})
+def half_width(calibration: Calibration, rows: Prepared, spread: Floats) -> Floats:
+    """Return half the width of the rows' intervals, by family and data type, or by family if it is not calibrated."""
+    group = rows.subject_families
+    return calibration.half_width(group.where(group.isin(list(calibration.quantiles)), rows.family), spread)
 
 
-def fit(operators: pd.DataFrame, devices: Mapping[str, Device], calibrate: bool = True) -> OperatorTime:
-    """Return the model of a table of operators with times; without usable rows, the prior of public sets.
-
-    Without `calibrate`, intervals are those of the prior. Rows that cannot be used are counted in `flaws`.
-    """
-    rows, flaws = usable(operators, devices)
-    if rows.empty:
-        return OperatorTime(PRIOR.core, {}, CALIBRATION, CALIBRATION, {}, tuple(flaws))
-    counts = _counts(rows, devices)
-    vendors = frozenset(devices[name].vendor for name in rows["device"].unique())
-    chosen = prepare(rows[capped(rows, _MOST_ROWS)], devices)
-    core = fit_core(chosen, Size())
-    hulls = {name: hull(name, chosen.features[(chosen.family == name).to_numpy()]) for name in core.efficiencies}
-    if not calibrate:
-        return OperatorTime(core, hulls, CALIBRATION, CALIBRATION, counts, tuple(flaws), vendors)
-    seen = seen_devices(chosen.select(capped(chosen.rows, _MOST_SEEN_ROWS, seed=1)))
-    unseen = unseen_devices(chosen.select(capped(chosen.rows, _MOST_UNSEEN_ROWS, seed=1)))
-    return OperatorTime(core, hulls, seen, unseen, counts, tuple(flaws), vendors)
-
-
-def _counts(rows: pd.DataFrame, devices: Mapping[str, Device]) -> dict[str, int]:
-    """Return the number of rows by "family|device"."""
-    names = rows["device"].map({name: device.name for name, device in devices.items()})
-    found = (families(rows) + "|" + names).value_counts()
-    return {str(key): int(count) for key, count in found.items()}
+PRIOR = OperatorTime(Core.empty(), {}, CALIBRATION, CALIBRATION, CALIBRATION, {})

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from hpcbench.predict.devices.device import Device
+from hpcbench.predict.devices.device import BFLOAT16, FLOAT16, Device
 from hpcbench.predict.operators.features import features
 from hpcbench.predict.operators.sustained import sustained_bounds
 from hpcbench.predict.tables import operators as table
@@ -25,6 +25,7 @@ class Prepared:
     rows: pd.DataFrame
     names: pd.Series  # of devices, without aliases
     family: pd.Series
+    precision: pd.Series  # the data type; one name for those of 16 bits if the device computes both equally fast
     keys: pd.Series  # of floors
     bound_s: Floats
     prior_s: Floats  # of floors
@@ -33,13 +34,13 @@ class Prepared:
 
     @property
     def subjects(self) -> pd.Series:
-        """Return what has effects of its own: the device with the data type."""
-        return self.names + "|" + self.rows["dtype"]
+        """Return what has effects of its own: the device with the precision."""
+        return self.names + "|" + self.precision
 
     @property
     def subject_families(self) -> pd.Series:
-        """Return the family with the data type."""
-        return self.family + "|" + self.rows["dtype"]
+        """Return the family with the precision."""
+        return self.family + "|" + self.precision
 
     def select(self, chosen: np.ndarray) -> Prepared:
         """Return some of the rows."""
@@ -47,6 +48,7 @@ class Prepared:
             self.rows[chosen],
             self.names[chosen],
             self.family[chosen],
+            self.precision[chosen],
             self.keys[chosen],
             self.bound_s[chosen],
             self.prior_s[chosen],
@@ -62,15 +64,25 @@ def prepare(rows: pd.DataFrame, devices: Mapping[str, Device], in_stream: bool =
     if in_stream:
         timing = pd.Series(table.STREAM, index=rows.index)
     names = rows["device"].map({name: device.name for name, device in devices.items()}).fillna(rows["device"])
-    family = families(rows)
+    family, precision = families(rows), _precision(rows, devices)
     bounds = sustained_bounds(rows, devices)
     return Prepared(
         rows=rows,
         names=names.astype("object"),
         family=family,
-        keys=floor_keys(rows, family, timing),
+        precision=precision,
+        keys=floor_keys(rows, family, precision, timing),
         bound_s=bounds.soft_s(),
         prior_s=prior_floor(rows, devices, timing),
         events_s=events(rows, devices, timing),
         features=features(rows, devices, bounds),
     )
+
+
+def _precision(rows: pd.DataFrame, devices: Mapping[str, Device]) -> pd.Series:
+    """Return the data type of each row, in which float16 is bfloat16 on devices that compute both equally fast.
+
+    Kernels of both differ in the instruction only, so that what was measured in one of them holds for the other.
+    """
+    equal = [name for name, each in devices.items() if each.flops_per_s(FLOAT16) == each.flops_per_s(BFLOAT16)]
+    return rows["dtype"].mask((rows["dtype"] == FLOAT16) & rows["device"].isin(equal), BFLOAT16)

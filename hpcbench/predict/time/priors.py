@@ -44,7 +44,10 @@ PRIORS: Mapping[str, Prior] = {
 # The time of events around a call, and of the start of its kernel; in a stream, of the start of a kernel.
 CALL_EVENTS_S, STREAM_EVENTS_S = 17e-6, 1e-6
 CPU_CALL_S = 3e-6  # of a framework's dispatcher
-BORROWED = 2.0  # factor of the spread of kinds that borrow another kind's model
+# What a network adds to the logarithm of a prior time: the priors are those of single calls, which take longer.
+# The rounded median for the networks of the public sets.
+IN_NETWORK = -0.2
+BORROWED = 2.0  # factor of the spread of kinds and data types that borrow the model of others
 BETWEEN = 0.6  # fraction of the variance of a prior that is between devices, which measurements of a device remove
 CALIBRATION = Calibration(clusters=0, cluster=0.4, quantiles={ALL: 1.65})
 UNKNOWN_FLOOR_SPREAD, KNOWN_FLOOR_SPREAD = 0.3, 0.08

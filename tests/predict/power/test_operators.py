@@ -65,6 +65,19 @@ def test_energy_is_more_certain_than_independent_errors(fitted: power.PowerModel
     assert (below["energy_j"] >= below["power_w"]).all()
 
 
+def test_a_kind_that_was_not_measured_on_a_measured_device_is_as_uncertain_as_on_others() -> None:
+    rows = operators(("card", "other"), count=600)
+    products = rows[(rows["kind"] == "gemm") | (rows["device"] == "other")].reset_index(drop=True)
+    model = power.fit(products, steps(("card",)), lists(), DEVICES).operators
+    asked = operators(("card",), count=2)
+    of_gemm, of_pointwise = model.spread(asked)
+    assert of_gemm < of_pointwise == model.spread(asked.assign(device="unknown"))[1]
+    measured = model.half_width(asked)
+    elsewhere = replace(model, learned={}).half_width(asked)
+    assert measured[1] == pytest.approx(elsewhere[1])
+    assert measured[0] != pytest.approx(elsewhere[0])
+
+
 def test_no_power_is_above_the_limit(fitted: power.PowerModel) -> None:
     rows = operators(("other",), count=40).assign(power_limit_w=200.0)
     times = rows["time_s"].to_numpy()

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from types import MappingProxyType
 
 import numpy as np
 import pandas as pd
@@ -9,7 +10,8 @@ import pytest
 
 from hpcbench.predict.tables import operators as table
 from hpcbench.predict.tables.prediction import COLUMNS
-from hpcbench.predict.time.model import PRIOR, OperatorTime, fit
+from hpcbench.predict.time.fitting import fit
+from hpcbench.predict.time.model import PRIOR, OperatorTime
 from tests.predict.time.made_up import DEVICES, FLOOR_S, device, products
 
 pytest.importorskip("lightgbm")
@@ -50,6 +52,24 @@ def test_a_device_of_a_vendor_without_measurements_has_a_wider_interval(model: O
     assert added.to_numpy() == pytest.approx(np.full(20, 0.15 * 1.25**0.5 * 2.132), rel=1e-3)
     read = OperatorTime.from_json(json.loads(json.dumps(model.to_json())))
     assert read.vendors == model.vendors == {known.vendor}
+
+
+def test_few_rows_of_a_device_show_a_part_of_the_effect_of_its_vendor() -> None:
+    known, other = ({"new": replace(device("new", 1.4), vendor=vendor)} for vendor in ("NVIDIA", "Other"))
+    asked = products(known, 200, seed=1)
+    asked = asked[asked["time_s"] > 10 * FLOOR_S].reset_index(drop=True)
+    rows = pd.concat([products(DEVICES, 150), products(known, 20)], ignore_index=True)
+    found = [fit(rows, {**DEVICES, **new}).predict(asked, new) for new in (known, other)]
+    widths = [np.log(each["upper"] / each["lower"]) / 2 for each in found]
+    added = np.sqrt(widths[1] ** 2 - widths[0] ** 2).median() / (0.15 * 1.25**0.5 * 2.132)
+    assert 0.2 < added < 0.8
+
+
+def test_a_data_type_that_its_family_does_not_have_is_less_certain(model: OperatorTime) -> None:
+    asked = products(DEVICES, 50, seed=1)
+    asked = asked[asked["time_s"] > 10 * FLOOR_S].reset_index(drop=True)
+    spreads = [model.estimate(asked.assign(dtype=dtype), DEVICES).spread for dtype in ("float32", "float16")]
+    assert np.median(spreads[1] / spreads[0]) > 1.5
 
 
 @pytest.mark.parametrize(
@@ -151,3 +171,38 @@ def test_a_few_rows_narrow_the_prior_of_a_device_without_a_fleet() -> None:
     found = fit(products(devices, 60), devices)
     assert np.median(np.abs(found.predict(asked, devices)["predicted"] / asked["time_s"] - 1)) < 0.08
     assert np.median(found.estimate(asked, devices).spread) < 0.85 * np.median(PRIOR.estimate(asked, devices).spread)
+
+
+def test_what_bfloat16_shows_of_a_device_holds_for_float16_if_both_are_equally_fast() -> None:
+    equal = MappingProxyType({"float16": 112e12, "bfloat16": 112e12})
+    cards = {"fast": device("fast", matrix_flops_per_s=equal), "slow": device("slow", matrix_flops_per_s=equal)}
+    rows = pd.concat(
+        [products({name: card}, 400, slowness).assign(dtype="bfloat16", bytes=lambda each: each["bytes"] / 2)
+         for (name, card), slowness in zip(cards.items(), (1.5, 4.0), strict=True)]
+    )  # fmt: skip
+    fitted = fit(rows.reset_index(drop=True), cards)
+    asked = rows[rows["m"] >= 512].reset_index(drop=True)
+    known, other = (fitted.predict(asked.assign(dtype=dtype), cards) for dtype in ("bfloat16", "float16"))
+    assert other["predicted"].to_numpy() == pytest.approx(known["predicted"].to_numpy())
+    assert other["upper"].to_numpy() == pytest.approx(known["upper"].to_numpy())
+    unequal = {name: replace(card, matrix_flops_per_s={**equal, "float16": 56e12}) for name, card in cards.items()}
+    without = fitted.predict(asked.assign(dtype="float16"), unequal)
+    assert (without["upper"] / without["predicted"]).mean() > (known["upper"] / known["predicted"]).mean()
+
+
+def test_in_a_network_the_prior_is_shorter_by_as_much_as_no_measurement_replaces_it() -> None:
+    """By 0.2 without data, also for a device whose rows another one has, and by less for each row of the device."""
+    asked = products(DEVICES, 100, seed=1)
+    asked = asked[asked["time_s"] > 10 * FLOOR_S].reset_index(drop=True).assign(timing=table.STREAM)
+    shorter = []
+    for count in (0, 1, 4, 60):
+        rows = products({"middle": DEVICES["middle"]}, count)
+        model = fit(rows, DEVICES) if count else PRIOR
+        inside, alone = (model.estimate(asked, DEVICES, in_stream).log_value for in_stream in (True, False))
+        own = (asked["device"] == "middle").to_numpy()
+        assert (alone - inside)[~own] == pytest.approx(0.2)
+        shorter.append(float(np.median((alone - inside)[own])))
+    assert shorter[0] == pytest.approx(0.2)
+    assert shorter == sorted(shorter, reverse=True)
+    assert shorter[1] > 0.05
+    assert shorter[3] < 0.5 * shorter[1]

@@ -20,7 +20,15 @@ from hpcbench.predict.tables.prediction import Floats
 
 # Factors without data, as logarithms, by the first word of a component: rounded medians over the devices of the public
 # sets that docs/reference/predictor-data.md documents.
-_PRIORS = {"arithmetic": 0.0, "traffic": 0.5, "weights": 0.5, "large": 0.5, "launches": 3.0, "step": 2.5}
+_PRIORS = {
+    "arithmetic": 0.0,
+    "traffic": 0.5,
+    "weights": 0.5,
+    "large": 0.5,
+    "optimizer": 0.5,
+    "launches": 3.0,
+    "step": 2.5,
+}
 _OTHER = 0.3
 _PRIOR = np.array([_PRIORS.get(name.split(" ")[0], _OTHER) for name in COMPONENTS])
 FORMS: Mapping[str, Form] = {

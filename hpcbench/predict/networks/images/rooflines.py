@@ -1,7 +1,7 @@
 """Seconds that the operators of image networks take by the roofline of a device, summed by component.
 
 The components are the arithmetic of each kind with products, the traffic of activations of each kind, the traffic of
-weights, that of the scores of attention, operators on weights alone, launches, and a constant per step.
+weights, that of the scores of attention, operators on weights alone, the optimizer, launches, and a constant per step.
 S. Williams et al., "Roofline", CACM 52 (2009).
 
 The host of a newer device launches faster: the speed of one core grows by 3.5 % a year (J. Hennessy and D. Patterson,
@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 
 from hpcbench.predict.devices.device import CPU, FLOAT16, FLOAT32, GPU, TF32, Device
 from hpcbench.predict.devices.threads import thread_fractions
+from hpcbench.predict.networks.images.training import calls_of_step, optimizer_bytes, passes_of
 from hpcbench.predict.networks.images.versions import FUSED_ATTENTION, versions
 from hpcbench.predict.networks.images.workload import KINDS, OTHERS, PRODUCTS, WITH_WEIGHTS, Workload
-from hpcbench.predict.tables.networks import TRAINING
 from hpcbench.predict.tables.prediction import Floats
 
 Mask = NDArray[np.bool_]
@@ -37,9 +37,6 @@ _LARGE = ("conv1x1", "conv", "linear")  # kinds whose weights can exceed the las
 # Rows, columns and depth of a product that kernels compute at once: a block of threads of a GPU, registers of a core.
 _TILES = {True: (64, 64, 32), False: (8, 16, 1)}  # by whether the device is a GPU
 _NARROW = 16  # channels of a group
-# A training step has each product three times: forward, and the gradients of both operands (A. G. Baydin et al.,
-# "Automatic differentiation in machine learning: a survey", JMLR 18, 2018). Traffic and launches grow about as much.
-TRAINING_PASSES = 3.0
 _LAUNCH_S, _STEP_S = 1e-6, 1e-4
 _FASTER_PER_YEAR, _YEAR = 1.035, 2020  # _LAUNCH_S is that of a device of _YEAR
 COMPONENTS = (
@@ -47,7 +44,7 @@ COMPONENTS = (
     *(f"traffic {kind}" for kind in KINDS),
     *(f"weights {kind}" for kind in WITH_WEIGHTS),
     *(f"large weights {kind}" for kind in _LARGE),
-    *("narrow groups", "scores", "per step", "step"),
+    *("narrow groups", "scores", "per step", "optimizer", "step"),
     *(f"launches {group}" for group in _LAUNCHES),
 )
 IS_HOST = np.array([name.startswith("launches") for name in COMPONENTS])
@@ -56,14 +53,15 @@ IS_HOST = np.array([name.startswith("launches") for name in COMPONENTS])
 def rooflines(work: Workload, networks: pd.DataFrame, devices: Mapping[str, Device]) -> Floats:
     """Return the seconds of each component, one row per network; zeros for networks without operators."""
     place = work.operators["place"].to_numpy()
-    calls = work.operators["calls"].to_numpy()
-    found = {
-        name: np.bincount(place[mask], (seconds * calls)[mask], minlength=len(networks))
-        for name, seconds, mask in _parts(work.operators, rates(networks, devices))
+    runs = calls_of_step(work.operators, networks)
+    rate = rates(networks, devices)
+    found: dict[str, Floats] = {
+        name: np.bincount(place[mask], (seconds * runs)[mask], minlength=len(networks)).astype(np.float64)
+        for name, seconds, mask in _parts(work.operators, rate)
     }
-    found["step"] = np.full(len(networks), _STEP_S)
-    passes = np.where(networks["phase"] == TRAINING, TRAINING_PASSES, 1.0)
-    return np.asarray(np.column_stack([found[name] for name in COMPONENTS]) * passes[:, None], dtype=np.float64)
+    found["optimizer"] = np.nan_to_num(optimizer_bytes(work, networks)) / rate["bandwidth"].to_numpy()
+    found["step"] = _STEP_S * passes_of(networks)
+    return np.asarray(np.column_stack([found[name] for name in COMPONENTS]), dtype=np.float64)
 
 
 def _parts(operators: pd.DataFrame, rate: pd.DataFrame) -> Iterator[tuple[str, Floats, Mask]]:

@@ -20,9 +20,9 @@ from hpcbench.predict.networks.listed.kernels import kernels
 from hpcbench.predict.networks.listed.measured import MeasuredTime, measured_times
 from hpcbench.predict.networks.listed.new_networks import sums_of_new_networks
 from hpcbench.predict.networks.listed.observations import observations
-from hpcbench.predict.networks.listed.operator_time import OperatorTime
+from hpcbench.predict.networks.listed.operator_time import LeftOut, OperatorTime
 from hpcbench.predict.networks.listed.predicted import log_times
-from hpcbench.predict.networks.listed.ratio import PRIOR, Ratio
+from hpcbench.predict.networks.listed.ratio import Ratio
 from hpcbench.predict.networks.listed.refusals import reasons
 from hpcbench.predict.networks.listed.regular import RegularTime
 from hpcbench.predict.networks.listed.sums import kernel_times, sums
@@ -146,28 +146,28 @@ def fit(
     lists: pd.DataFrame,
     devices: Mapping[str, Device],
     operators: pd.DataFrame,
-    operator_time: OperatorTime,
+    operator_time: LeftOut,
 ) -> ListedNetworks:
     """Return the model fitted on measured operators, and on measured networks with lists; others are left out.
 
-    `operator_time` answers for the operators that neither regular groups nor measured streams of `operators` cover.
+    The model of `operator_time` answers for operators that neither regular groups nor measured streams of `operators`
+    cover. In the calibrations, its fits that did not see the device or the operators answer.
     """
     has_list = networks["list_id"].isin(list(lists["list_id"].unique())) & networks["device"].isin(list(devices))
     used, lists = as_compiled(networks[has_list].reset_index(drop=True), lists)
-    similar = similar_times(operators, devices, operator_time)
+    similar = similar_times(operators, devices, operator_time.model)
     regular_time = regular.fit(operators, devices, similar)
     times = measured_times(operators, used["device"].unique(), regular_time)
     known = frozenset(operators["device"].unique())
     if used.empty:
-        shift = Ratio({}) if len(operators) else PRIOR
-        return ListedNetworks(similar, times, shift, left_out.PRIOR, frozenset(), known, (), 0, PRIOR_OF_RATIOS)
+        return ListedNetworks(similar, times, Ratio({}), left_out.PRIOR, frozenset(), known, (), 0, PRIOR_OF_RATIOS)
     launched = kernels(lists)
     full = observations(used, sums(used, kernel_times(used, launched, devices, times), devices), devices)
     new = full
     if times.devices:
         of_new = sums_of_new_networks(used, launched, devices, operators, times, operator_time)
         new = observations(used, of_new, devices)
-    unseen = observations(used, _without(used, launched, devices, regular_time, similar), devices)
+    unseen = observations(used, _without(used, launched, devices, regular_time, operator_time), devices)
     return ListedNetworks(
         similar=similar,
         operator_time=times,
@@ -186,13 +186,13 @@ def _without(
     launched: pd.DataFrame,
     devices: Mapping[str, Device],
     regular_time: RegularTime,
-    similar: SimilarTime,
+    operator_time: LeftOut,
 ) -> pd.DataFrame:
     """Return the sums of networks, each without the measured operators of its device."""
     found = []
     for name, rows in networks.groupby("device", sort=False):
         own = devices[str(name)].name
-        without = replace(regular_time.without(own), others=similar.without(own))
+        without = replace(regular_time.without(own), others=operator_time.without(own))
         times = kernel_times(rows, launched, devices, without)
         found.append(sums(rows.reset_index(drop=True), times, devices).set_index(rows.index))
     return pd.concat(found).sort_index()

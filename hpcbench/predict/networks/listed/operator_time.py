@@ -16,3 +16,14 @@ class OperatorTime(Protocol):
 
     def estimate(self, operators: pd.DataFrame, devices: Mapping[str, Device], in_stream: bool) -> Estimate:
         """Return the logarithms of the times in seconds; with `in_stream`, without the cost of launches."""
+
+
+class LeftOut(OperatorTime, Protocol):
+    """Models that did not see what they are asked for: an operator that is estimated is one of a new network."""
+
+    @property
+    def model(self) -> OperatorTime:
+        """Return the model that saw everything."""
+
+    def without(self, device: str) -> OperatorTime:
+        """Return a model that did not see a device."""

@@ -41,11 +41,6 @@ class Ratio:
         return design.to_numpy() @ weights.to_numpy()
 
 
-# Without measured operators and networks: the priors of operators are those of single calls, which take longer than the
-# kernels of networks. The rounded median for the networks of the public sets.
-PRIOR = Ratio({"part forward": -0.2, "part backward": -0.2})
-
-
 def design(networks: pd.DataFrame, part_share: pd.DataFrame, devices: Mapping[str, Device]) -> pd.DataFrame:
     """Return the share of each effect in rows: the parts by their share of the time, the others 0 or 1.
 

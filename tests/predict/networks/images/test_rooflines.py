@@ -90,6 +90,18 @@ def test_a_core_computes_smaller_tiles_than_a_gpu() -> None:
     assert found == pytest.approx(2 * 10 * 8 / VECTOR / fill)
 
 
-def test_training_has_three_passes() -> None:
+def test_training_has_three_passes_but_no_gradient_of_the_image() -> None:
     forward, training = (_seconds(_device(), dtype="amp", phase=phase) for phase in ("inference", "training"))
-    assert training.to_list() == pytest.approx((3 * forward).to_list())
+    first = [name for name in COMPONENTS if name.endswith(" conv")]  # one convolution, which is the first layer
+    passes = {name: 2.0 if name in first else 3.0 for name in COMPONENTS}
+    passes["launches dense"] = 2.0
+    assert training.to_list() == pytest.approx((pd.Series(passes) * forward).to_list())
+
+
+def test_an_optimizer_moves_weights_gradients_and_states() -> None:
+    found = {name: _seconds(_device(), phase="training", optimizer=name)["optimizer"] for name in ("sgd", "adam", "")}
+    # 3 million weights of 4 bytes: read weight and gradient, write weight; with Adam, read and write two states
+    assert found["sgd"] == pytest.approx(3e6 * 4 * 3 / BANDWIDTH)
+    assert found["adam"] == pytest.approx(3e6 * 4 * 7 / BANDWIDTH)
+    assert found[""] == 0.0
+    assert _seconds(_device(), phase="inference", optimizer="adam")["optimizer"] == 0.0

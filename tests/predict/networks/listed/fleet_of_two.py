@@ -40,10 +40,22 @@ DEVICES = {"first": FIRST, "second": SECOND}
 
 
 class Constant:
-    """A model of operators: the same time for each, and a reason for those of unknown kind."""
+    """A model of operators: the same time for each, and a reason for those of unknown kind.
 
-    def __init__(self, seconds: float = 1e-3) -> None:
-        self.seconds = seconds
+    Without a device, it is `unseen_s`.
+    """
+
+    def __init__(self, seconds: float = 1e-3, unseen_s: float | None = None) -> None:
+        self.seconds, self.unseen_s = seconds, unseen_s
+
+    @property
+    def model(self) -> Constant:
+        """Return this model."""
+        return self
+
+    def without(self, device: str) -> Constant:
+        """Return the model without a device."""
+        return Constant(self.unseen_s or self.seconds)
 
     def estimate(self, operators: pd.DataFrame, devices: dict[str, Device], in_stream: bool) -> Estimate:
         """Return the constant time."""

@@ -61,11 +61,10 @@ LISTS = pd.concat(
 
 def test_the_sum_of_operators_is_the_time_without_measured_networks() -> None:
     asked = some_networks({"device": "first", "network": "new", "list_id": "train", "phase": "training"})
-    for operators, factor in ((some_operators("first", 0.8, count=1), 1.0), (NOTHING, np.exp(-0.2))):
-        model = fit(some_networks(), LISTS, DEVICES, operators, Constant())
-        found = model.estimate(asked, LISTS, DEVICES)
-        times = {name: float(np.exp(each.log_value[0])) / factor for name, each in found.items()}
-        assert times == pytest.approx({"time_s": 0.030, "forward_s": 0.010, "backward_s": 0.020})
+    model = fit(some_networks(), LISTS, DEVICES, NOTHING, Constant())
+    found = model.estimate(asked, LISTS, DEVICES)
+    times = {name: float(np.exp(each.log_value[0])) for name, each in found.items()}
+    assert times == pytest.approx({"time_s": 0.030, "forward_s": 0.010, "backward_s": 0.020})
 
 
 def test_errors_without_measured_networks_are_partly_common_to_devices() -> None:
@@ -192,6 +191,12 @@ def test_ratios_of_two_devices_are_calibrated_on_networks_that_both_ran() -> Non
     assert ListedNetworks.from_json(model.to_json(), Constant()).ratio_errors == model.ratio_errors
     alone = fit(asked.assign(time_s=0.02).query("device == 'first'"), LISTS, DEVICES, NOTHING, Constant())
     assert alone.ratio_errors == PRIOR_OF_RATIOS
+
+
+def test_errors_of_unseen_devices_are_those_of_models_without_them() -> None:
+    """The models without each device are off by a factor of two: so is the interval of a device without operators."""
+    model = fit(_step(1.0), LISTS, DEVICES, NOTHING, Constant(1e-3, unseen_s=2e-3))
+    assert model.calibrations[left_out.DESCRIPTION].cluster > model.calibrations[left_out.OPERATORS].cluster + 0.5
 
 
 def test_intervals_of_a_measured_device_are_never_wider_than_with_less_knowledge() -> None:

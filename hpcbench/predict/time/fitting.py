@@ -1,0 +1,73 @@
+"""Fit the model of the time of operators on a table with times."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pandas as pd
+
+from hpcbench.predict.devices.device import Device
+from hpcbench.predict.time.calibrate import few_operators, seen_devices, unseen_devices
+from hpcbench.predict.time.core import fit_fleet, with_few
+from hpcbench.predict.time.efficiency import Size
+from hpcbench.predict.time.families import families
+from hpcbench.predict.time.folds import without_devices, without_shapes
+from hpcbench.predict.time.hull import hull
+from hpcbench.predict.time.left_out import LeftOut
+from hpcbench.predict.time.model import PRIOR, OperatorTime
+from hpcbench.predict.time.prepared import prepare
+from hpcbench.predict.time.priors import CALIBRATION
+from hpcbench.predict.time.usable import capped, usable
+
+_MOST_ROWS = 3000  # of a device, family and data type
+_MOST_SEEN_ROWS, _MOST_UNSEEN_ROWS = 1500, 400  # of the same, in calibrations
+_FEW = 100  # rows of a device up to which they only correct the fleet
+
+
+def fit(operators: pd.DataFrame, devices: Mapping[str, Device], calibrate: bool = True) -> OperatorTime:
+    """Return the model of a table of operators with times: see `fit_with_left_out`."""
+    return fit_with_left_out(operators, devices, calibrate).model
+
+
+def fit_with_left_out(operators: pd.DataFrame, devices: Mapping[str, Device], calibrate: bool = True) -> LeftOut:
+    """Return the model of a table of operators with times, and fits without each device and group of shapes.
+
+    Without usable rows, the model is the prior of public sets. Devices with few rows do not enter the fleet: their
+    rows correct it for them. Without `calibrate`, nothing is left out, and intervals are those of the prior. Rows that
+    cannot be used are counted in `flaws`.
+    """
+    rows, flaws = usable(operators, devices)
+    if rows.empty:
+        return LeftOut(OperatorTime(PRIOR.core, {}, CALIBRATION, CALIBRATION, CALIBRATION, {}, tuple(flaws)))
+    chosen = prepare(rows[capped(rows, _MOST_ROWS)], devices)
+    is_few = (chosen.names.map(chosen.names.value_counts()) <= _FEW).to_numpy(dtype=bool)
+    many, few = chosen.select(~is_few), chosen.select(is_few)
+    vendors = frozenset(devices[name].vendor for name in many.rows["device"].unique())
+    core = with_few(fit_fleet(many, Size()), few)
+    hulls = {name: hull(name, many.features[(many.family == name).to_numpy()]) for name in core.efficiencies}
+    model = OperatorTime(
+        core, hulls, CALIBRATION, CALIBRATION, CALIBRATION, _counts(rows, devices), tuple(flaws), vendors
+    )
+    if not calibrate or many.rows.empty:
+        return LeftOut(model)
+    of_shapes = many.select(capped(many.rows, _MOST_SEEN_ROWS, seed=1))
+    of_devices = many.select(capped(many.rows, _MOST_UNSEEN_ROWS, seed=1))
+    shapes, fleets = without_shapes(of_shapes), without_devices(of_devices)
+    calibrated = OperatorTime(
+        core,
+        hulls,
+        seen_devices(of_shapes, shapes),
+        unseen_devices(of_devices, fleets),
+        few_operators(of_devices, fleets),
+        model.rows,
+        model.flaws,
+        vendors,
+    )
+    return LeftOut(calibrated, fleets, shapes, few)
+
+
+def _counts(rows: pd.DataFrame, devices: Mapping[str, Device]) -> dict[str, int]:
+    """Return the number of rows by "family|device"."""
+    names = rows["device"].map({name: device.name for name, device in devices.items()})
+    found = (families(rows) + "|" + names).value_counts()
+    return {str(key): int(count) for key, count in found.items()}

@@ -1,0 +1,17 @@
+"""Groups of operators with similar shapes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+FOLDS = 2  # of groups of shapes
+_SHAPE = ("batch", "m", "n", "k", "rows", "columns", "heads")
+_CELL = 1.0  # size of a group of shapes, as the binary logarithm of a size
+
+
+def shape_fold(rows: pd.DataFrame) -> np.ndarray:
+    """Return the number of the fold of each row of a table of operators; similar shapes share it."""
+    cells = np.floor(np.log2(rows[list(_SHAPE)].fillna(1.0).clip(lower=1.0)) / _CELL).astype("int64")
+    hashed = pd.util.hash_pandas_object(pd.DataFrame(cells), index=False).to_numpy()
+    return np.asarray(hashed % np.uint64(1009) % np.uint64(FOLDS), dtype="int64")
