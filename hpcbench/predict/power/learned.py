@@ -27,9 +27,9 @@ _FOLDS = 3
 _GROUP = ("kind", "batch", "n", "k", "heads", "head_dim")  # shapes that agree in these are in one fold
 SPREAD = 0.12  # expected error of logarithms
 _ROUNDS = 100
+_LEAVES = 127  # of a tree
 _PARAMETERS = {
     "objective": "l2",
-    "num_leaves": 127,
     "learning_rate": 0.12,
     "min_data_in_leaf": 10,
     "feature_fraction": 0.8,
@@ -81,7 +81,13 @@ class Learned:
 
 
 def fit(
-    features: pd.DataFrame, rows: pd.DataFrame, log_value: Floats, most: int = _MOST_ROWS, *, exact: bool = True
+    features: pd.DataFrame,
+    rows: pd.DataFrame,
+    log_value: Floats,
+    most: int = _MOST_ROWS,
+    *,
+    exact: bool = True,
+    leaves: int = _LEAVES,
 ) -> Learned:
     """Return models of the rows of one device; families with too few rows have none, and others at most `most`.
 
@@ -100,7 +106,7 @@ def fit(
         matrix = values[list(columns[name])].to_numpy(dtype="float64")
         categories = [place for place, each in enumerate(columns[name]) if each == _EXACT]
         data = lightgbm().Dataset(matrix, log_value[places], categorical_feature=categories)
-        booster = lightgbm().train(_PARAMETERS, data, _ROUNDS)
+        booster = lightgbm().train({**_PARAMETERS, "num_leaves": leaves}, data, _ROUNDS)
         models[name] = booster.model_to_string()
     kept = rows[np.isin(families, list(models))]
     return Learned(columns, models, frozenset(_covered(kept)))
