@@ -14,6 +14,7 @@ from hpcbench.predict.choice.states import UNSEEN, StateErrors
 from hpcbench.predict.devices.device import Device
 from hpcbench.predict.results.table import ENERGY, TIME
 from hpcbench.report.predictor.terminal import print_predictions
+from hpcbench.report.text.predictions.case_tables import kind_columns
 from hpcbench.report.text.predictions.summary import Wanted, bases, recommendations
 from tests.report.predictor.made_predictions import made_predictions, question
 
@@ -190,3 +191,12 @@ def test_sentences_have_the_first_of_many_devices() -> None:
         "Inconclusive: card-1, card-10, card-11, card-12, card-13 and 34 others may be as fast as card-0."
     )
     assert bases(rows)[0].startswith("card-0, card-1, card-2, card-3, card-4 and 35 others: measured device")
+
+
+def test_kinds_without_a_percent_of_the_time_are_not_shown() -> None:
+    made = made_predictions(question(1))
+    shares = pd.DataFrame(
+        {"case": "c1", "device": "l40s", "kind": ["conv", "gemm", "copy"], "share": [0.99, 0.006, 0.004]}
+    )
+    columns = kind_columns(made.results, replace(made, shares=shares))
+    assert [each.cells for each in columns] == [("l40s",), ("conv 99 %",), ("gemm 1 %",), ("",)]
