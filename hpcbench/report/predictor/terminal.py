@@ -58,8 +58,10 @@ def _print_case(
     answered = shown[shown["reason"] == ""]
     if len(answered):
         console.print(as_table(fitting(columns(answered, predictions), console.width)))
+    compared = list(comparisons(rows, predictions, wanted))
+    if len(answered) and compared:
         console.print()
-    _print_lines(comparisons(rows, predictions, wanted), console)
+    _print_lines(compared, console)
     tables = [state_columns(rows, predictions) if has_states(wanted) else [], kind_columns(rows, predictions)]
     for found in filter(None, tables):
         console.print()

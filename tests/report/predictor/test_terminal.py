@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from dataclasses import replace
 
+import pandas as pd
 import pytest
 from rich.console import Console
 
@@ -13,6 +14,7 @@ from hpcbench.predict.choice.states import UNSEEN, StateErrors
 from hpcbench.predict.devices.device import Device
 from hpcbench.predict.results.table import ENERGY, TIME
 from hpcbench.report.predictor.terminal import print_predictions
+from hpcbench.report.text.predictions.case_tables import kind_columns
 from hpcbench.report.text.predictions.summary import Wanted, recommendations
 from tests.report.predictor.made_predictions import made_predictions, question
 
@@ -139,3 +141,12 @@ def test_several_cases_end_with_the_devices_over_all_of_them() -> None:
     assert lines[2].split() == ["h100-sxm", "2", "cases", "1.00x", "0", "cases", "1.90x"]
     assert lines[3].split()[0] == "l40s"
     assert "All devices" not in printed(cases=1)
+
+
+def test_kinds_without_a_percent_of_the_time_are_not_shown() -> None:
+    made = made_predictions(question(1))
+    shares = pd.DataFrame(
+        {"case": "c1", "device": "l40s", "kind": ["conv", "gemm", "copy"], "share": [0.99, 0.006, 0.004]}
+    )
+    columns = kind_columns(made.results, replace(made, shares=shares))
+    assert [each.cells for each in columns] == [("l40s",), ("conv 99 %",), ("gemm 1 %",), ("",)]
