@@ -11,7 +11,7 @@ from hpcbench.analysis.stats.ratio_text import times
 from hpcbench.predict.choice.ratios import Candidate, Ratio
 from hpcbench.predict.choice.recommendation import Compared, Recommendation
 from hpcbench.predict.results.choices import BestState, WithinLimit
-from hpcbench.predict.results.table import CAPACITY, ENERGY, MEMORY, OF_NAME, SOURCE, TIME
+from hpcbench.predict.results.table import CAPACITY, ENERGY, MEMORY, OF_NAME, PRICE, SOURCE, TIME
 from hpcbench.report.text.numbers import duration, memory
 from hpcbench.util.text import in_short_list, plural
 
@@ -22,9 +22,9 @@ _SMALLEST = 0.01  # share of the time that is shown
 _COVERED = 0.9  # of the time in kinds of operators with measurements; with less, the rest is shown
 _MOST = 0.5  # of the time in such kinds; with less, their distance is not shown
 _FAR = 1.0  # standard deviations from the measured operators
-_BEST = {TIME: "is fastest", ENERGY: "needs least energy"}
-_AS_GOOD = {TIME: "may be as fast", ENERGY: "may need as little energy"}
-_NOUN = {TIME: "time", ENERGY: "energy"}
+_BEST = {TIME: "is fastest", ENERGY: "needs least energy", PRICE: "is cheapest"}
+_AS_GOOD = {TIME: "may be as fast", ENERGY: "may need as little energy", PRICE: "may be as cheap"}
+_NOUN = {TIME: "time", ENERGY: "energy", PRICE: "cost"}
 
 
 def recommendation(found: Recommendation, quantity: str) -> str:
