@@ -1,6 +1,6 @@
 """The peak performance of machines: `hpcbench doctor` measures it, the workspace stores it and rooflines use it."""
 
-from typing import Any, Dict, NamedTuple, Optional, Tuple
+from typing import Any, Dict, FrozenSet, NamedTuple, Optional, Tuple
 
 
 class Peak(NamedTuple):
@@ -33,6 +33,12 @@ class MachinePeaks(NamedTuple):
     memory_bytes: Optional[int] = None
     cache_bytes: Optional[int] = None  # of all last-level caches of the CPUs together
     clock_mhz: Optional[float] = None
+    other_hosts: Tuple[str, ...] = ()  # other nodes of this type that were measured; their peaks were lower
+
+    @property
+    def hosts(self) -> FrozenSet[str]:
+        """Return the nodes of this type that were measured."""
+        return frozenset(self.other_hosts) | {peak.host for peak in self.measurements}
 
     def as_data(self) -> Dict[str, Any]:
         """Return the measurements as a dict for JSON."""

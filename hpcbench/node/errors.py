@@ -32,6 +32,18 @@ class BadParameters(BadModel):
     type = PARAMETERS
 
 
+class IncompleteInput(BadModel):
+    """`input` of the case lacks the shape or the value of an input of the model."""
+
+
+class FixedBatch(BadModel):
+    """The model has one batch size, and the case another one."""
+
+    def __init__(self, message: str, batch_size: int) -> None:
+        super().__init__(message)
+        self.batch_size = batch_size
+
+
 class Missed(Exception):
     """A training did not reach its target accuracy; `learning` has its results."""
 

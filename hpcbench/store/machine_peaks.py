@@ -45,11 +45,16 @@ def keep_peaks(workspace: Workspace, machine: MachinePeaks) -> Path:
     processes write it at the same time, the last one wins. Raise OSError if it cannot be written.
     """
     path = _path(workspace, machine)
+    before = _before(path, machine)
     merged: dict[tuple[str, int, str], Peak] = {}
-    for peak in (*_before(path, machine), *machine.measurements):
+    for peak in (*before.measurements, *machine.measurements):
         merged[_kind(peak)] = _best(merged.get(_kind(peak), peak), peak)
     measurements = tuple(merged[kind] for kind in sorted(merged))
-    data = {"schema": SCHEMA, **machine._replace(measurements=measurements).as_data()}
+    others = (before.hosts | machine.hosts) - {peak.host for peak in measurements}
+    data = {
+        "schema": SCHEMA,
+        **machine._replace(measurements=measurements, other_hosts=tuple(sorted(others))).as_data(),
+    }
     write_whole(str(path), json.dumps(data, indent=1) + "\n")
     return path
 
@@ -90,13 +95,14 @@ def _read(path: Path) -> MachinePeaks:
     return machine_peaks({name: value for name, value in data.items() if name != "schema"})
 
 
-def _before(path: Path, machine: MachinePeaks) -> tuple[Peak, ...]:
-    """Return the measurements in the file for exactly this type of node, or () if the file is damaged."""
+def _before(path: Path, machine: MachinePeaks) -> MachinePeaks:
+    """Return the content of the file for exactly this type of node; without measurements if the file is damaged."""
+    nothing = machine._replace(measurements=(), other_hosts=())
     try:
         before = _read(path)
     except (OSError, ValueError):
-        return ()
-    return before.measurements if before[:3] == machine[:3] else ()
+        return nothing
+    return before if before[:3] == machine[:3] else nothing
 
 
 def _best(before: Peak, now: Peak) -> Peak:

@@ -30,6 +30,16 @@ def in_list(words: Sequence[str]) -> str:
     return " and ".join(filter(None, (", ".join(words[:-1]), *words[-1:])))
 
 
+def in_short_list(words: Sequence[str], most: int = 5) -> str:
+    """Return words as a list of the first `most`, and how many others there are: `a, b and 37 others`.
+
+    A list with one word more is complete.
+    """
+    if len(words) <= most + 1:
+        return in_list(words)
+    return f"{', '.join(words[:most])} and {len(words) - most:,} others"
+
+
 def plural(count: int, word: str) -> str:
     """Return a count with its noun: `1 case`, `2,000 cases`."""
     return f"{count:,} {word}" if count == 1 else f"{count:,} {word}s"

@@ -73,6 +73,15 @@ def test_of_the_same_again_the_higher_rates_stay(workspace: Workspace) -> None:
     ]
 
 
+def test_all_measured_nodes_of_a_type_are_known(workspace: Workspace) -> None:
+    """The higher peaks may all be of one node."""
+    for host, flops_per_s in (("n1", 2e11), ("n2", 4e11), ("n3", 1e11)):
+        keep_peaks(workspace, machine(peak(4, flops_per_s)._replace(host=host)))
+    (found,) = read(workspace)
+    assert [each.host for each in found.measurements] == ["n2"]
+    assert found.hosts == {"n1", "n2", "n3"}
+
+
 def test_nothing_half_written_is_left_or_read(workspace: Workspace) -> None:
     path = keep_peaks(workspace, machine(peak(1, 1e11)))
     assert [each.name for each in path.parent.iterdir()] == [path.name]

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hpcbench.util.text import in_list, printable
+from hpcbench.util.text import in_list, in_short_list, printable
 
 
 @given(st.text())
@@ -34,3 +34,9 @@ def test_what_it_is_shown_as(text: str, shown: str) -> None:
 )
 def test_words_are_a_list(words: list[str], text: str) -> None:
     assert in_list(words) == text
+
+
+def test_a_short_list_has_the_first_words_and_counts_the_others() -> None:
+    assert in_short_list(["a", "b"], most=2) == "a and b"
+    assert in_short_list(["a", "b", "c"], most=2) == "a, b and c"
+    assert in_short_list(["a", "b", "c", "d"], most=2) == "a, b and 2 others"

@@ -158,7 +158,7 @@ def _devices(context: click.Context, incomplete: str) -> Iterator[str]:
 
     workspace = workspace_of_completion(context)
     machines = read_peaks(workspace, lambda message: None)
-    hosts = {peak.host for machine in machines for peak in machine.measurements}
+    hosts = {host for machine in machines for host in machine.hosts}
     before, comma, _ = incomplete.rpartition(",")
     names = {*load_devices(workspace.device_files), *map(node_type, machines), *hosts} - {*before.split(",")}
     yield from (f"{before}{comma}{name}" for name in sorted(names))

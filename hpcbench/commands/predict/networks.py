@@ -20,6 +20,7 @@ from hpcbench.commands.shared.planning import planned
 from hpcbench.commands.shared.predictions.listing import print_listing
 from hpcbench.config.site import Site
 from hpcbench.config.yaml_document import Document, load_yaml, parse_yaml
+from hpcbench.core.profiling.operator_list import OperatorList
 from hpcbench.errors import UserError
 from hpcbench.models.items import item_of
 from hpcbench.plan.plan import Plan
@@ -99,11 +100,13 @@ class PlannedNetworks:
         """Return the cases with their operators, and print if a framework starts."""
         from hpcbench.predict.results.listed_cases import listed_cases
 
-        found = listed_cases(self.plan.cases, operator_lists(self.plan.cases, self.site, self.workspace, print_listing))
-        reason = found.cases["refused"].iloc[0]
-        if self.file is not None and reason:
-            raise _refused(self.file, reason)
+        lists = operator_lists(self.plan.cases, self.site, self.workspace, print_listing)
+        first = self.plan.cases[0]
+        if self.file is not None and lists[first.id].reason:
+            raise _refused(self.file, lists[first.id], first.parameters.batch_size)
+        found = listed_cases(self.plan.cases, lists)
         if (found.cases["refused"] != "").all():
+            reason = found.cases["refused"].iloc[0]
             raise UserError("no case of the experiment can be predicted", hint=f"the first case: {reason}")
         return found
 
@@ -179,16 +182,15 @@ def _of_onnx(file: Path, batch_sizes: Sequence[int]) -> Document:
     return parse_yaml(json.dumps(experiment), str(file))
 
 
-def _refused(file: Path, reason: str) -> UserError:
+def _refused(file: Path, listed: OperatorList, batch_size: int) -> UserError:
     """Return the error for an ONNX file whose operators cannot be listed, with the options that may help."""
-    fixed = re.search(r"has a fixed batch size of (\d+), not (\d+)", reason)
-    if fixed:
-        what = f"the graph has a fixed batch size of {fixed[1]}, not {fixed[2]}"
-        hint = f"use {_BATCHES} {fixed[1]}, or export it with a dynamic batch"
+    if listed.fixed_batch_size is not None:
+        what = f"the graph has a fixed batch size of {listed.fixed_batch_size}, not {batch_size}"
+        hint = f"use {_BATCHES} {listed.fixed_batch_size}, or export it with a dynamic batch"
         return UserError(what, where=str(file), hint=hint)
     hint = ""
-    if "'input' is incomplete" in reason:
+    if listed.lacks_input:
         hint = "give the shape of one item: --set 'parameters.input.shape=[3,224,224]'"
         hint += f"\nof several inputs: --set 'parameters.input={{NAME: {{shape: [128]}}}}'\n{_BATCHES} sets the batch"
-    what = reason.removeprefix("model: ").replace(str(file.resolve()), "the file")
+    what = listed.reason.removeprefix("model: ").replace(str(file.resolve()), "the file")
     return UserError(what, where=str(file), hint=hint)

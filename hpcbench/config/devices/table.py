@@ -9,6 +9,7 @@ from hpcbench.config.devices.description import Description
 from hpcbench.config.devices.reported_names import plain
 from hpcbench.errors import UserError, closest
 
+HOW_TO_LIST = "to list all of them: hpcbench list devices"
 HOW_TO_DESCRIBE = "to describe it, write a file in configs/devices of your workspace: docs/reference/devices.md"
 
 
@@ -37,7 +38,8 @@ class DeviceTable:
         """Return the error for an unknown name, with the names of devices, or of `others`, that are similar."""
         known = {*self.descriptions, *others}
         near = closest(name, known) or closest(plain(name).replace(" ", "-"), known)
-        return UserError(f"device '{name}' not found", hint="\n".join(filter(None, [near, HOW_TO_DESCRIBE])))
+        hints = filter(None, [near, HOW_TO_LIST, HOW_TO_DESCRIBE])
+        return UserError(f"device '{name}' not found", hint="\n".join(hints))
 
 
 def merged(*tables: DeviceTable) -> DeviceTable:

@@ -2,6 +2,7 @@
 
 import gc
 import json
+from dataclasses import replace
 from typing import Any
 
 from ...core.files import no_link
@@ -10,7 +11,7 @@ from ...core.profiling.operator_list import FRAMEWORKS, OperatorList
 from ...core.run_spec import PlannedRun, parse
 from ...core.typed_json import to_json
 from .. import frameworks
-from ..errors import BadData, BadModel, Unsupported
+from ..errors import BadData, BadModel, FixedBatch, IncompleteInput, Unsupported
 from ..launch.ranks import Ranks
 from ..launch.rendezvous import Group
 from ..workload.user_code import in_one_line
@@ -45,9 +46,11 @@ def listed(planned: PlannedRun) -> OperatorList:
             found = adapter.operators_of(problem.of_case(planned.parameters, Group(Ranks(0, 1))))
     except (Unsupported, BadModel, BadData, ModuleNotFoundError) as error:
         reason = str(error)
+        batch_size = error.batch_size if isinstance(error, FixedBatch) else None
+        found = replace(found, lacks_input=isinstance(error, IncompleteInput), fixed_batch_size=batch_size)
     except Exception as error:  # of the framework, or of a model that reads values of its tensors
         reason = "its operators cannot be listed without running it (%s)" % in_one_line(error)
-    return OperatorList(planned.case_id, reason, found.operators, version, found.parameter_count)
+    return replace(found, case_id=planned.case_id, reason=reason, framework_version=version)
 
 
 def _refusal(planned: PlannedRun) -> str:

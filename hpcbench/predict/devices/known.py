@@ -45,9 +45,7 @@ class KnownDevices:
 
     def nodes(self, host: str) -> list[str]:
         """Return the measured types of nodes: that of a host if it was measured, otherwise all."""
-        own = [
-            name for name, machine in self.machines.items() if any(peak.host == host for peak in machine.measurements)
-        ]
+        own = [name for name, machine in self.machines.items() if host in machine.hosts]
         return own or list(self.machines)
 
     def all(self) -> list[Device]:
@@ -101,10 +99,7 @@ class KnownDevices:
         """Return the machine of a node or a type of nodes."""
         if name in self.machines:
             return self.machines[name]
-        by_host = (
-            machine for machine in self.machines.values() if any(peak.host == name for peak in machine.measurements)
-        )
-        return next(by_host, None)
+        return next((machine for machine in self.machines.values() if name in machine.hosts), None)
 
     def _with_cpus(self, model: str) -> MachinePeaks | None:
         """Return the machine with this model of CPUs."""
@@ -112,4 +107,4 @@ class KnownDevices:
 
     def _hosts(self) -> Iterator[str]:
         for machine in self.machines.values():
-            yield from {peak.host for peak in machine.measurements}
+            yield from machine.hosts

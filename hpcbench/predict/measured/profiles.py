@@ -19,14 +19,13 @@ from hpcbench.predict.tables.prediction import Floats
 
 MOVED, NOT_TIMED, COMPILED = "the clock moved", "not timed", "kernel of a compiled network"
 INTERFERENCE = "interference"
-HOST = "host_s"  # column of operators: time of the host to launch one call; NaN on CPUs, where it is part of the time
 RUN = ("sweep", "case", "run")
 
 
 class Profiled(NamedTuple):
     """Tables of the rows of profiles, and how many rows were left out, by reason.
 
-    `operators` has the column HOST in addition to those of its table. The `list_id` of a network is the ID of its case.
+    The `list_id` of a network is the ID of its case.
     """
 
     operators: pd.DataFrame
@@ -105,8 +104,7 @@ def _operators(rows: pd.DataFrame, file: str) -> pd.DataFrame:
         power_w=numbers(measured, "power_w"),
         energy_j=numbers(measured, "energy_per_call_j") * share,
     )
-    complete = table.complete(pd.concat([found, where], axis=1))
-    return complete.assign(**{HOST: numbers(measured, "host_s") * share})
+    return table.complete(pd.concat([found, where], axis=1))
 
 
 def _networks(rows: pd.DataFrame, file: str) -> pd.DataFrame:

@@ -22,6 +22,7 @@ from hpcbench.predict.power.learned import Learned
 from hpcbench.predict.tables.prediction import Floats
 
 _CARRIED = 0.5  # of an error on other devices
+_LEAVES = 31  # of a tree: details of one device are not carried over
 _SEED = 1
 
 
@@ -38,7 +39,7 @@ def fit(rows: pd.DataFrame, devices: Mapping[str, Device], error: Floats) -> Lea
     for places in by_device:
         kept[random.choice(places, min(len(places), fewest), replace=False)] = True
     chosen = rows[kept]
-    return learned.fit(_shapes(chosen, devices), chosen, error[kept], exact=False)
+    return learned.fit(_shapes(chosen, devices), chosen, error[kept], exact=False, leaves=_LEAVES)
 
 
 def correction(model: Learned | None, rows: pd.DataFrame, devices: Mapping[str, Device]) -> Floats:

@@ -20,16 +20,15 @@ from hpcbench.predict.operators.roofline import ATTENTIONS
 from hpcbench.predict.tables.prediction import Floats
 
 FEWEST_ROWS = 200  # of one device and family of kinds that a model needs
-_MOST_ROWS = 10_000
-_MOST_LEFT_OUT_ROWS = 5000  # in a fit whose errors calibrate intervals
-_MOST_CALIBRATED = 6000  # of them
+_MOST_ROWS = 10_000  # of a family, about
+_MOST_CALIBRATED = 6000  # whose errors calibrate intervals
 _FOLDS = 3
 _GROUP = ("kind", "batch", "n", "k", "heads", "head_dim")  # shapes that agree in these are in one fold
 SPREAD = 0.12  # expected error of logarithms
 _ROUNDS = 100
+_LEAVES = 127  # of a tree
 _PARAMETERS = {
     "objective": "l2",
-    "num_leaves": 127,
     "learning_rate": 0.12,
     "min_data_in_leaf": 10,
     "feature_fraction": 0.8,
@@ -81,9 +80,14 @@ class Learned:
 
 
 def fit(
-    features: pd.DataFrame, rows: pd.DataFrame, log_value: Floats, most: int = _MOST_ROWS, *, exact: bool = True
+    features: pd.DataFrame,
+    rows: pd.DataFrame,
+    log_value: Floats,
+    *,
+    exact: bool = True,
+    leaves: int = _LEAVES,
 ) -> Learned:
-    """Return models of the rows of one device; families with too few rows have none, and others at most `most`.
+    """Return models of the rows of one device; families with too few rows have none, and those with many use a part.
 
     Without `exact`, the number of rows of a product is no category, as for rows of several devices.
     """
@@ -94,13 +98,13 @@ def fit(
         places = np.flatnonzero(families == name)
         if len(places) < FEWEST_ROWS:
             continue
-        places = places[:: max(1, len(places) // most)]
+        places = places[:: max(1, len(places) // _MOST_ROWS)]
         values = (_with_exact(features, rows) if exact else features).iloc[places]
         columns[name] = tuple(str(each) for each in values.columns[values.nunique().to_numpy() > 1])
         matrix = values[list(columns[name])].to_numpy(dtype="float64")
         categories = [place for place, each in enumerate(columns[name]) if each == _EXACT]
         data = lightgbm().Dataset(matrix, log_value[places], categorical_feature=categories)
-        booster = lightgbm().train(_PARAMETERS, data, _ROUNDS)
+        booster = lightgbm().train({**_PARAMETERS, "num_leaves": leaves}, data, _ROUNDS)
         models[name] = booster.model_to_string()
     kept = rows[np.isin(families, list(models))]
     return Learned(columns, models, frozenset(_covered(kept)))
@@ -112,7 +116,7 @@ def left_out_errors(features: pd.DataFrame, rows: pd.DataFrame, log_value: Float
     out = keys % _FOLDS == 0
     if out.all() or not out.any():
         return pd.DataFrame(columns=["error", "spread", "group", "cluster"])
-    model = fit(features[~out], rows[~out], log_value[~out], _MOST_LEFT_OUT_ROWS)
+    model = fit(features[~out], rows[~out], log_value[~out])
     kept = np.flatnonzero(out)[:: max(1, int(out.sum()) // _MOST_CALIBRATED)]
     asked = rows.iloc[kept]
     error = log_value[kept] - model.log_value(features.iloc[kept], asked)

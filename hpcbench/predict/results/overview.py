@@ -9,12 +9,15 @@ import pandas as pd
 
 from hpcbench.predict.results.table import ENERGY, FITS, FITS_NOT, TIME
 
+_TIE = 1.01  # ratio of two values, up to which they count as equal
+
 
 @dataclass(frozen=True)
 class DeviceOverview:
     """A device over those cases that are predicted on all devices.
 
-    `fastest` and `least_energy` count the cases in which it has the lowest predicted value. `time_ratio` and
+    `fastest` and `least_energy` count the cases in which it has the lowest predicted value, and all others are at least
+    1 % above it. `time_ratio` and
     `energy_ratio` are geometric means of its value over the lowest one of each case [1]; NaN if they are not predicted.
     `does_not_fit` counts the cases that exceed its memory, of all cases.
 
@@ -71,4 +74,6 @@ def _mean_ratios(values: pd.DataFrame) -> pd.Series[float]:
 
 
 def _counts(values: pd.DataFrame) -> pd.Series[int]:
-    return values.idxmin(axis=1).value_counts() if values.size else pd.Series(dtype="int64")
+    """Return the cases of each device in which no other has as low a value."""
+    lowest = values.le(_TIE * values.min(axis=1), axis=0)
+    return lowest[lowest.sum(axis=1) == 1].sum()

@@ -13,6 +13,7 @@ from hpcbench.predict.tables.operators import MOST_UNKNOWN
 TIME, POWER, ENERGY, MEMORY = "time_s", "power_w", "energy_j", "memory_bytes"
 THROUGHPUT, PRICE, EMISSIONS = "throughput_items_per_s", "price_per_million_items", "co2e_g_per_million_items"
 QUANTITIES = (TIME, POWER, ENERGY, MEMORY, THROUGHPUT, PRICE, EMISSIONS)
+OF_SITE = (PRICE, EMISSIONS)  # quantities that also need data of the site file
 KEY = ("case", "label", "device", "state", "clock_mhz", "power_limit_w")
 ROWS, DEVICES, OWN_ROWS, COVERED, MEASURED, DISTANCE = OF_TIME = (
     *("basis_rows", "basis_devices", "device_rows"),
@@ -59,8 +60,8 @@ def results(
     quantities that are missing are empty. `memory_bytes` is the memory of each device. The table has the columns KEY;
     each quantity with its interval; `limit`; `device_memory_bytes`, and `fits`: whether the predicted memory is in it
     (`yes`, `no`, `maybe`, or empty if unknown); `reason`, why a row has no time; `missing`, why it lacks other
-    quantities; `device_measured`, whether its device is one of `measured`; `predicted_from`,
-    which model its time is from; and BASIS.
+    quantities, and `missing_of_site`, why it lacks those of OF_SITE; `device_measured`, whether its device is one of
+    `measured`; `predicted_from`, which model its time is from; and BASIS.
     """
     index = asked.index
     refused = _refusals(asked, predictions.get(TIME), explained)
@@ -75,7 +76,9 @@ def results(
     found[CAPACITY] = asked["device"].map(dict(memory_bytes or {})).astype("float64")
     found[FITS] = _fits(found)
     found["reason"] = refused
-    found["missing"] = _missing(predictions, refused)
+    others = {name: frame for name, frame in predictions.items() if name != TIME}
+    found["missing"] = _missing({name: frame for name, frame in others.items() if name not in OF_SITE}, refused)
+    found["missing_of_site"] = _missing({name: frame for name, frame in others.items() if name in OF_SITE}, refused)
     found["device_measured"] = asked["device"].isin(list(measured))
     found[SOURCE] = _source(predictions.get(TIME), refused)
     return found.join(_basis(predictions.get(TIME), explained, index)).reset_index(drop=True)
@@ -126,11 +129,9 @@ def _is_held_back(found: pd.DataFrame) -> pd.Series[bool]:
 
 
 def _missing(predictions: Mapping[str, pd.DataFrame], refused: pd.Series[str]) -> list[str]:
-    """Return for each row with a time which other quantities it lacks, with the reasons: `energy: ...; price: ...`."""
+    """Return for each row with a time which quantities it lacks, with the reasons: `power: ...; energy: ...`."""
     texts = [""] * len(refused)
     for quantity, frame in predictions.items():
-        if quantity == TIME:
-            continue
         for place, (reason, row) in enumerate(zip(frame["reason"], refused, strict=True)):
             if reason and not row:
                 words = f"{quantity.split('_')[0]}: {reason}"

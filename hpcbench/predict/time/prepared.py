@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from hpcbench.predict.devices.device import BFLOAT16, FLOAT16, Device
+from hpcbench.predict.devices.device import Device
 from hpcbench.predict.operators.features import features
+from hpcbench.predict.operators.precision import precisions
 from hpcbench.predict.operators.sustained import sustained_bounds
 from hpcbench.predict.tables import operators as table
 from hpcbench.predict.tables.prediction import Floats
@@ -64,7 +65,7 @@ def prepare(rows: pd.DataFrame, devices: Mapping[str, Device], in_stream: bool =
     if in_stream:
         timing = pd.Series(table.STREAM, index=rows.index)
     names = rows["device"].map({name: device.name for name, device in devices.items()}).fillna(rows["device"])
-    family, precision = families(rows), _precision(rows, devices)
+    family, precision = families(rows), precisions(rows, devices)
     bounds = sustained_bounds(rows, devices)
     return Prepared(
         rows=rows,
@@ -77,12 +78,3 @@ def prepare(rows: pd.DataFrame, devices: Mapping[str, Device], in_stream: bool =
         events_s=events(rows, devices, timing),
         features=features(rows, devices, bounds),
     )
-
-
-def _precision(rows: pd.DataFrame, devices: Mapping[str, Device]) -> pd.Series:
-    """Return the data type of each row, in which float16 is bfloat16 on devices that compute both equally fast.
-
-    Kernels of both differ in the instruction only, so that what was measured in one of them holds for the other.
-    """
-    equal = [name for name, each in devices.items() if each.flops_per_s(FLOAT16) == each.flops_per_s(BFLOAT16)]
-    return rows["dtype"].mask((rows["dtype"] == FLOAT16) & rows["device"].isin(equal), BFLOAT16)

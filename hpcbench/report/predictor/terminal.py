@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import pandas as pd
@@ -12,6 +14,7 @@ from rich.text import Text
 from hpcbench.predict.results.choices import by_case
 from hpcbench.report.text.predictions.case_tables import kind_columns, state_columns
 from hpcbench.report.text.predictions.columns import columns
+from hpcbench.report.text.predictions.matrix import matrices
 from hpcbench.report.text.predictions.overview import ABOUT, overview_columns, overview_title
 from hpcbench.report.text.predictions.summary import Wanted, bases, comparisons, has_states, refusals, without_room
 from hpcbench.report.text.text_columns import as_table, fitting
@@ -20,27 +23,49 @@ from hpcbench.util.text import plural
 if TYPE_CHECKING:
     from hpcbench.predict.results.predictions import Predictions
 
-MOST_CASES = 10
+MOST_CASES = 4  # with tables of their own
+_MOST_NOTES = 10
 
 
 def print_predictions(predictions: Predictions, wanted: Wanted, states: frozenset[str], console: Console) -> None:
-    """Print the predictions of the first MOST_CASES cases.
+    """Print the predictions of each case, or of more than MOST_CASES cases one row per case.
 
     Tables have the default states of the devices, and those with the labels `states`.
     """
     found = by_case(predictions.results)
-    for number, (case, rows) in enumerate(list(found.items())[:MOST_CASES]):
-        if number:
-            console.print()
-        if len(found) > 1:
-            title = rows["label"].iloc[0] or case
-            console.print(Text(title, style="bold"), soft_wrap=True)
-        _print_case(rows, predictions, wanted, states, console)
     if len(found) > MOST_CASES:
-        console.print(f"\nand {plural(len(found) - MOST_CASES, 'more case')}, in the files of --csv and --html")
+        _print_many(predictions, wanted, states, console)
+    else:
+        for number, (case, rows) in enumerate(found.items()):
+            if number:
+                console.print()
+            if len(found) > 1:
+                title = rows["label"].iloc[0] or case
+                console.print(Text(title, style="bold"), soft_wrap=True)
+            _print_case(rows, predictions, wanted, states, console)
     _print_overview(predictions.results, wanted, console)
     if predictions.model:
         console.print(Text(f"\n{predictions.model}"), soft_wrap=True)
+
+
+def _print_many(predictions: Predictions, wanted: Wanted, states: frozenset[str], console: Console) -> None:
+    """Print one row per case, then how many cases have each note on devices without room, or without a prediction."""
+    for title, found in matrices(predictions, wanted, states):
+        kept = fitting(found, console.width)
+        console.print(Text(title, style="bold"))
+        console.print(as_table(kept))
+        if len(kept) < len(found):
+            console.print(f"and {plural(len(found) - len(kept), 'more device')}, in the files of --csv and --html")
+        console.print()
+    shown = predictions.results[predictions.results["state"].isin({"", *states})]
+    cases = by_case(shown).values()
+    notes = Counter(chain.from_iterable([*without_room(rows), *refusals(rows)] for rows in cases))
+    lines = [
+        text if count == len(cases) else f"{text} ({plural(count, 'case')})" for text, count in notes.most_common()
+    ]
+    more = [f"and {plural(len(lines) - _MOST_NOTES, 'more note')}"] if len(lines) > _MOST_NOTES else []
+    _print_lines([*lines[:_MOST_NOTES], *more], console)
+    _print_lines(["--html shows the intervals and best clocks of each case, and --csv has all values."], console)
 
 
 def _print_overview(results: pd.DataFrame, wanted: Wanted, console: Console) -> None:
@@ -58,8 +83,10 @@ def _print_case(
     answered = shown[shown["reason"] == ""]
     if len(answered):
         console.print(as_table(fitting(columns(answered, predictions), console.width)))
+    compared = list(comparisons(rows, predictions, wanted))
+    if len(answered) and compared:
         console.print()
-    _print_lines(comparisons(rows, predictions, wanted), console)
+    _print_lines(compared, console)
     tables = [state_columns(rows, predictions) if has_states(wanted) else [], kind_columns(rows, predictions)]
     for found in filter(None, tables):
         console.print()

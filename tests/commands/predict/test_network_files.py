@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
@@ -76,24 +77,26 @@ def test_mistakes_end_in_a_message(invoke: CommandLine, arguments: list[str], me
 
 
 @pytest.mark.parametrize(
-    ("reason", "message", "hint"),
+    ("reason", "fields", "message", "hint"),
     [
-        ("", "", ""),
+        ("", {}, "", ""),
         (
-            "{file} has a fixed batch size of 2, not 1; set batch_size: 2",
+            "{file} does not fit",
+            {"fixed_batch_size": 2},
             "error: the graph has a fixed batch size of 2, not 1 --> net.onnx",
             "use --batch-size 2",
         ),
         (
-            "'input' is incomplete for {file}: 'x' requires shape: [...]",
-            "error: 'input' is incomplete for the file: 'x' requires shape: [...] --> net.onnx",
+            "'x' of {file} requires shape: [...]",
+            {"lacks_input": True},
+            "error: 'x' of the file requires shape: [...] --> net.onnx",
             "--set 'parameters.input.shape=[3,224,224]'",
         ),
-        ("model: {file} is not an ONNX file", "error: the file is not an ONNX file --> net.onnx", ""),
+        ("model: {file} is not an ONNX file", {}, "error: the file is not an ONNX file --> net.onnx", ""),
     ],
 )
 def test_an_onnx_file_is_listed_by_the_node_code(
-    invoke: CommandLine, monkeypatch: pytest.MonkeyPatch, reason: str, message: str, hint: str
+    invoke: CommandLine, monkeypatch: pytest.MonkeyPatch, reason: str, fields: dict[str, Any], message: str, hint: str
 ) -> None:
     asked: list[PlannedRun] = []
     file = invoke.workspace / "net.onnx"
@@ -102,7 +105,8 @@ def test_an_onnx_file_is_listed_by_the_node_code(
     def listing(resolved: object, planned: Sequence[PlannedRun], *_: object) -> list[OperatorList]:
         asked.extend(planned)
         found = () if reason else (product(512),)
-        return [OperatorList(each.case_id, reason.format(file=file.resolve()), found, "1", 1000) for each in planned]
+        text = reason.format(file=file.resolve())
+        return [OperatorList(each.case_id, text, found, "1", 1000, **fields) for each in planned]
 
     monkeypatch.setattr(lists, "run_node", listing)
     site = invoke.site(environments={"onnxruntime": {"python": sys.executable}})

@@ -61,6 +61,12 @@ def test_each_case_has_a_table_and_recommendations(predict: Callable[..., Any]) 
     assert "Models without measurements, from data sheets alone; to fit them: hpcbench predictor fit" in text
 
 
+def test_one_device_has_its_table_without_a_comparison(predict: Callable[..., Any]) -> None:
+    text = predict("--device", "h100-sxm").stdout
+    assert "than" not in text
+    assert "\n\n\n" not in text, "parts are separated by one empty line"
+
+
 def test_a_recommendation_can_be_of_time_or_energy_or_within_a_limit(predict: Callable[..., Any]) -> None:
     fastest = predict("--device", GPUS, "--fastest").stdout
     assert "fast" in fastest

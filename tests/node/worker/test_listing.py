@@ -13,6 +13,7 @@ import pytest
 from hpcbench.core.profiling.operator_list import OperatorList
 from hpcbench.core.run_spec import PlannedRun
 from hpcbench.core.typed_json import from_json
+from hpcbench.node.errors import BadModel, FixedBatch, IncompleteInput
 from hpcbench.node.worker import listing
 
 
@@ -48,3 +49,25 @@ def test_a_line_per_case(
     lines = result.read_text(encoding="utf-8").splitlines()
     found = [from_json(OperatorList, json.loads(line)) for line in lines]
     assert [bool(each.reason) for each in found] == [True, True]
+
+
+@pytest.mark.parametrize(
+    ("error", "fields"),
+    [
+        (BadModel("it is odd"), (False, None)),
+        (IncompleteInput("it has no shape"), (True, None)),
+        (FixedBatch("it has a batch of 4", 4), (False, 4)),
+    ],
+)
+def test_reasons_that_options_can_remove_are_fields(
+    make_planned: Callable[..., PlannedRun],
+    monkeypatch: pytest.MonkeyPatch,
+    error: BadModel,
+    fields: tuple[bool, int | None],
+) -> None:
+    def load(framework: str) -> None:
+        raise error
+
+    monkeypatch.setattr(listing.frameworks, "load", load)
+    found = listing.listed(make_planned(task="inference"))
+    assert (found.reason, found.lacks_input, found.fixed_batch_size) == (str(error), *fields)

@@ -27,7 +27,7 @@ def test_devices_have_counts_and_geometric_means_and_the_fastest_is_first() -> N
     )
     assert count == 2
     assert [each.device for each in found] == ["b", "a"]
-    assert [(each.fastest, each.least_energy, each.does_not_fit) for each in found] == [(2, 0, 0), (0, 2, 0)]
+    assert [(each.fastest, each.least_energy, each.does_not_fit) for each in found] == [(2, 0, 0), (0, 1, 0)]
     assert [each.time_ratio for each in found] == pytest.approx([1.0, 4.0])
     assert [each.energy_ratio for each in found] == pytest.approx([2.0, 1.0])
 
@@ -46,6 +46,18 @@ def test_cases_that_a_device_lacks_or_that_do_not_fit_are_left_out() -> None:
     assert count == 1
     assert [(each.device, each.does_not_fit) for each in found] == [("a", 1), ("b", 0)]
     assert [str(each.energy_ratio) for each in found] == ["nan", "nan"]
+
+
+def test_a_tie_counts_for_no_device() -> None:
+    found, _ = overview(
+        results(
+            ("c1", "a", 1.0, 5.0, "yes"),
+            ("c1", "b", 1.005, 5.0, "yes"),
+            ("c2", "a", 1.0, 5.0, "yes"),
+            ("c2", "b", 1.02, 4.0, "yes"),
+        )
+    )
+    assert {each.device: (each.fastest, each.least_energy) for each in found} == {"a": (1, 0), "b": (0, 1)}
 
 
 def test_without_complete_cases_there_are_no_devices() -> None:

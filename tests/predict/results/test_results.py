@@ -99,8 +99,14 @@ def test_a_network_of_unknown_operators_is_refused(share: float, is_refused: boo
 
 def test_a_missing_quantity_has_its_reason() -> None:
     rows = asked(CASES.head(1), {"a": []})
-    given = {table.TIME: predictions([0.1]), table.ENERGY: predictions([math.nan], reason="no idle power")}
-    assert table.results(rows, given)["missing"].tolist() == ["energy: no idle power"]
+    given = {
+        table.TIME: predictions([0.1]),
+        table.POWER: predictions([math.nan], reason="no row; price: none"),
+        table.PRICE: predictions([math.nan], reason="no price"),
+        table.ENERGY: predictions([math.nan], reason="no idle power"),
+    }
+    (found,) = table.results(rows, given)[["missing", "missing_of_site"]].to_numpy().tolist()
+    assert found == ["power: no row; price: none; energy: no idle power", "price: no price"]
 
 
 def test_a_power_limit_that_slows_the_case_down_is_what_limits_it() -> None:

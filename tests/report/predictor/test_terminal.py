@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from dataclasses import replace
 
+import pandas as pd
 import pytest
 from rich.console import Console
 
@@ -13,7 +14,8 @@ from hpcbench.predict.choice.states import UNSEEN, StateErrors
 from hpcbench.predict.devices.device import Device
 from hpcbench.predict.results.table import ENERGY, TIME
 from hpcbench.report.predictor.terminal import print_predictions
-from hpcbench.report.text.predictions.summary import Wanted, recommendations
+from hpcbench.report.text.predictions.case_tables import kind_columns
+from hpcbench.report.text.predictions.summary import Wanted, bases, recommendations
 from tests.report.predictor.made_predictions import made_predictions, question
 
 GPUS = ("a100-pcie-40", "h100-sxm", "l40s")
@@ -139,3 +141,62 @@ def test_several_cases_end_with_the_devices_over_all_of_them() -> None:
     assert lines[2].split() == ["h100-sxm", "2", "cases", "1.00x", "0", "cases", "1.90x"]
     assert lines[3].split()[0] == "l40s"
     assert "All devices" not in printed(cases=1)
+
+
+def _many(cases: int, width: int, devices: tuple[str, ...] = GPUS, wanted: Wanted | None = None) -> str:
+    """Return the output for cases that are copies of one."""
+    made = made_predictions(question(1, devices=devices))
+    copies = [made.results.assign(case=f"c{each}", label=f"model=gpt2 batch_size={each}") for each in range(cases)]
+    console = Console(file=io.StringIO(), width=width)
+    print_predictions(replace(made, results=pd.concat(copies)), wanted or Wanted(), frozenset(), console)
+    return console.file.getvalue()  # type: ignore[attr-defined]
+
+
+def test_many_cases_have_a_row_each() -> None:
+    lines = _many(20, 100).splitlines()
+    assert len(lines) < 60
+    assert lines[0] == "Predicted time (ms)"
+    assert lines[1].split() == ["model", "batch_size", *GPUS, "fastest"]
+    assert lines[2].split() == ["gpt2", "0", "100.0", "55.0", "58.0", "inconclusive"]
+    energies = lines[lines.index("Predicted energy (J)") :]
+    assert energies[1].split()[-2:] == ["least", "energy"]
+    assert energies[2].split() == ["gpt2", "0", "23.0", "33.0", "17.4", "l40s"]
+
+
+def test_a_narrow_terminal_drops_the_slowest_devices_of_many_cases() -> None:
+    lines = _many(5, 55).splitlines()
+    assert lines[1].split() == ["model", "batch_size", "h100-sxm", "l40s", "fastest"]
+    assert "and 1 more device, in the files of --csv and --html" in lines
+
+
+def test_many_cases_within_a_limit_have_the_device_of_least_energy() -> None:
+    lines = _many(5, 100, wanted=Wanted(within_s=0.066)).splitlines()
+    energies = lines[lines.index("Predicted energy (J)") :]
+    assert energies[1].split()[-5:] == ["least", "energy", "within", "66", "ms"]
+    assert energies[2].split()[-1] == "l40s"
+
+
+def test_notes_of_many_cases_are_counted() -> None:
+    text = _many(5, 100, devices=(*GPUS, "unknown-device"))
+    assert text.count("unknown-device: not predicted") == 1
+
+
+def test_sentences_have_the_first_of_many_devices() -> None:
+    names = tuple(f"card-{number}" for number in range(40))
+    made = made_predictions(question(1))
+    one = made.results[(made.results["device"] == "l40s") & (made.results["state"] == "")]
+    rows = pd.concat([one.assign(device=name) for name in names])
+    text = "\n".join(recommendations(rows, made, Wanted((TIME,))))
+    assert text.startswith(
+        "Inconclusive: card-1, card-10, card-11, card-12, card-13 and 34 others may be as fast as card-0."
+    )
+    assert bases(rows)[0].startswith("card-0, card-1, card-2, card-3, card-4 and 35 others: measured device")
+
+
+def test_kinds_without_a_percent_of_the_time_are_not_shown() -> None:
+    made = made_predictions(question(1))
+    shares = pd.DataFrame(
+        {"case": "c1", "device": "l40s", "kind": ["conv", "gemm", "copy"], "share": [0.99, 0.006, 0.004]}
+    )
+    columns = kind_columns(made.results, replace(made, shares=shares))
+    assert [each.cells for each in columns] == [("l40s",), ("conv 99 %",), ("gemm 1 %",), ("",)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 
 from hpcbench.commands.shared.predictions.case_devices import NAME_ONE, Find, kind_of
@@ -41,18 +41,27 @@ def of_partitions(site: Site, known: KnownDevices) -> Find:
         if len(found) > 1:
             raise UserError(f"{where} has several devices: {', '.join(found)}", where="--predict", hint=NAME_ONE)
         if not found:
-            hint = f"measure a node: hpcbench doctor --on-node\nor {NAME_ONE}"
-            raise UserError(f"the device of {where} is unknown", where="--predict", hint=hint)
+            raise _unknown(where, [each for node in used for each in node.gpu_types] if kind == GPU else [])
         return next(iter(found.values()))
 
     return find
+
+
+def _unknown(where: str, gpu_types: Sequence[str]) -> UserError:
+    """Return the error for a partition whose device is unknown. Slurm names its GPUs `gpu_types`, if it has any."""
+    if not gpu_types:
+        hint = f"measure a node: hpcbench doctor --on-node\nor {NAME_ONE}"
+        return UserError(f"the device of {where} is unknown", where="--predict", hint=hint)
+    what = f"the GPU '{gpu_types[0]}' of {where} has no description"
+    names = f"with names: [{gpu_types[0]}]: docs/reference/devices.md"
+    return UserError(what, where="--predict", hint=f"describe it in a file in configs/devices, {names}\nor {NAME_ONE}")
 
 
 def _measured(nodes: list[Node], known: KnownDevices, kind: str) -> Iterator[Device]:
     """Yield the devices of those nodes that `hpcbench doctor` measured."""
     hosts = {node.name for node in nodes}
     for name, machine in known.machines.items():
-        if hosts.isdisjoint(peak.host for peak in machine.measurements):
+        if hosts.isdisjoint(machine.hosts):
             continue
         try:
             yield known.find(name, kind)
@@ -70,4 +79,4 @@ def _of_types(nodes: list[Node], known: KnownDevices, kind: str) -> Iterator[Dev
 
 
 def _measured_hosts(known: KnownDevices) -> set[str]:
-    return {peak.host for machine in known.machines.values() for peak in machine.measurements}
+    return {host for machine in known.machines.values() for host in machine.hosts}

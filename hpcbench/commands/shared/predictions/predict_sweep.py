@@ -108,14 +108,9 @@ def _on_device(cases: pd.DataFrame, listed: ListedCases, device: Device, fleet: 
     question = Question(cases, listed.lists, {device.name: ()}, devices, memory=listed.memory)
     results, _ = predict(question, FleetModels(fleet), measured_devices(fleet, devices))
     for row in _rows(results):
-        reason = "; ".join(filter(None, (row["reason"], _without_prices(row["missing"])))) or None
+        reason = "; ".join(filter(None, (row["reason"], row["missing"]))) or None
         values = {name: _estimate(row, name) for name in (TIME, POWER, ENERGY, MEMORY)}
         yield CasePrediction(row["case"], row["label"], device.name, **values, reason=reason)
-
-
-def _without_prices(missing: str) -> str:
-    """Return why quantities are missing, except prices and emissions, which are not predicted here."""
-    return "; ".join(each for each in missing.split("; ") if not each.startswith(("price", "co2e", "throughput")))
 
 
 def _estimate(row: Mapping[Any, Any], quantity: str) -> Estimate | None:

@@ -8,7 +8,7 @@ import numpy
 from ....models import inputs as model_inputs
 from ....models.initial_weights import Numbers
 from ....models.inputs import FLOAT, TOKENS, Input, Inputs
-from ...errors import BadModel
+from ...errors import BadModel, FixedBatch, IncompleteInput
 from ...workload import synthetic
 from .model_file import FLOATS, Declared
 
@@ -33,7 +33,7 @@ def inputs_of(path: str, declared: Mapping[str, Declared], given: Optional[Field
         else:
             known[name] = Input(_item_shape(each), _default_dtype(each, own))
     if incomplete:
-        raise BadModel("'input' is incomplete for %s: %s" % (path, "; ".join(incomplete)))
+        raise IncompleteInput("'input' is incomplete for %s: %s" % (path, "; ".join(incomplete)))
     try:
         found = model_inputs.merged(known, fields)
     except ValueError as error:
@@ -111,7 +111,7 @@ def _check(path: str, name: str, declared: Declared, found: Input, size: int) ->
         raise BadModel(what % (list(found.shape), name, path, wanted))
     if isinstance(batch, int) and batch != size:
         what = "%s has a fixed batch size of %d, not %d; set batch_size: %d, or export it with a dynamic batch"
-        raise BadModel(what % (path, batch, size, batch))
+        raise FixedBatch(what % (path, batch, size, batch), batch)
 
 
 def _fits(of_graph: str, given: str) -> bool:

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from hpcbench.predict.devices.device import Device
+from hpcbench.predict.operators.precision import precisions
 from hpcbench.predict.operators.states import lowered
 from hpcbench.predict.operators.sustained import sustained_bounds
 from hpcbench.predict.tables import operators as table
@@ -35,7 +36,7 @@ def seconds_at_full_rate(rows: pd.DataFrame, devices: Mapping[str, Device]) -> F
 
 
 def best_efficiencies(operators: pd.DataFrame, devices: Mapping[str, Device]) -> dict[str, dict[str, float]]:
-    """Return the logarithms of efficiencies by group and data type, then device."""
+    """Return the logarithms of efficiencies by group and precision, then device."""
     rows = _measured(operators, devices)
     if rows.empty:
         return {}
@@ -64,7 +65,7 @@ def _measured(operators: pd.DataFrame, devices: Mapping[str, Device]) -> pd.Data
     with np.errstate(divide="ignore", invalid="ignore"):
         found = rows.assign(
             name=names,
-            key=rows["kind"].map(GROUPS) + " " + rows["dtype"],
+            key=rows["kind"].map(GROUPS) + " " + precisions(rows, devices),
             size=np.floor(np.log(full_s) / _WIDTH),
             log_efficiency=np.log(full_s / kernel_s),
         )

@@ -21,6 +21,7 @@ import pandas as pd
 from hpcbench.predict.devices.device import GPU, Device
 from hpcbench.predict.networks.listed.best_efficiency import GROUPS, best_efficiencies, seconds_at_full_rate
 from hpcbench.predict.networks.listed.operator_time import OperatorTime
+from hpcbench.predict.operators.precision import precisions
 from hpcbench.predict.tables.prediction import Estimate, Floats
 
 _LEAST_S = 5e-6  # of one kernel and the gap to the next one: graph replays of public sets go down to 2 us, calls to 25
@@ -45,13 +46,13 @@ class RegularTime:
     """A model of the time of operators in networks; operators of other groups have the time of `others`."""
 
     others: OperatorTime
-    efficiencies: Mapping[str, Mapping[str, float]]  # by group and data type, then by device: logarithms
+    efficiencies: Mapping[str, Mapping[str, float]]  # by group and precision, then by device: logarithms
     kin: Mapping[str, Kin]  # of the devices with efficiencies
 
     def estimate(self, operators: pd.DataFrame, devices: Mapping[str, Device], in_stream: bool) -> Estimate:
         """Return the logarithms of the times in seconds. Times of the groups above are always those in a stream."""
         gpus = [name for name, device in devices.items() if device.kind == GPU]
-        keys = operators["kind"].map(GROUPS).fillna("") + " " + operators["dtype"]
+        keys = operators["kind"].map(GROUPS).fillna("") + " " + precisions(operators, devices)
         own = (keys.isin(list(self.efficiencies)) & operators["device"].isin(gpus)).to_numpy()
         log_value, spread = np.full(len(operators), np.nan), np.full(len(operators), np.nan)
         reason = np.full(len(operators), "", dtype=object)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from hpcbench.predict.results.predictions import Predictions
 
 _MOST_KINDS = 3
+_LEAST_SHARE = 0.005  # of the time, which is shown as 1 %
 
 
 def state_columns(rows: pd.DataFrame, predictions: Predictions) -> list[Column]:
@@ -52,7 +53,7 @@ def kind_columns(rows: pd.DataFrame, predictions: Predictions) -> list[Column]:
 
 
 def _largest(shares: pd.DataFrame) -> list[str]:
-    kept = shares.head(_MOST_KINDS)
+    kept = shares[shares["share"] >= _LEAST_SHARE].head(_MOST_KINDS)
     found = [
         f"{kind.replace('_', ' ')} {100 * share:.0f} %" for kind, share in zip(kept["kind"], kept["share"], strict=True)
     ]

@@ -13,7 +13,11 @@ from hpcbench.predict.results.table import ENERGY, TIME
 from hpcbench.report.text.text_columns import Column
 from hpcbench.util.text import plural
 
-ABOUT = "Ratios are geometric means of the predicted values relative to the lowest one of each case."
+ABOUT = (
+    "Ratios are geometric means of the predicted values relative to the lowest one of each case. A case counts for a "
+    "device if all others are at least 1 % above it."
+)
+_MOST_OTHERS = 3  # devices after the first in a sentence
 
 
 def overview_title(count: int) -> str:
@@ -56,7 +60,8 @@ def overview_sentences(results: pd.DataFrame, quantities: Collection[str]) -> li
         noun, field = wins[quantity]
         best = sorted(((getattr(each, field), each.device) for each in devices), reverse=True)
         (first, name), *others = [pair for pair in best if pair[0]] or [(0, "")]
-        rest = "".join(f", {device} in {number}" for number, device in others)
+        rest = "".join(f", {device} in {number}" for number, device in others[:_MOST_OTHERS])
+        rest += f", others in {sum(number for number, _ in others[_MOST_OTHERS:])}" if others[_MOST_OTHERS:] else ""
         found += [f"Lowest predicted {noun}: {name} in {first} of {plural(count, 'case')}{rest}."] if first else []
     return found
 

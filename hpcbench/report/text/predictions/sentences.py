@@ -13,10 +13,11 @@ from hpcbench.predict.choice.recommendation import Compared, Recommendation
 from hpcbench.predict.results.choices import BestState, WithinLimit
 from hpcbench.predict.results.table import CAPACITY, ENERGY, MEMORY, OF_NAME, SOURCE, TIME
 from hpcbench.report.text.numbers import duration, memory
-from hpcbench.util.text import in_list, plural
+from hpcbench.util.text import in_short_list, plural
 
 NO_DATA = "roofline of the data sheet; no measurements"
 MAY_NOT_FIT = "may not fit: the upper limit of the predicted memory exceeds the memory of the device"
+_MOST_NAMES = 6  # in a sentence
 _SMALLEST = 0.01  # share of the time that is shown
 _COVERED = 0.9  # of the time in kinds of operators with measurements; with less, the rest is shown
 _MOST = 0.5  # of the time in such kinds; with less, their distance is not shown
@@ -40,7 +41,7 @@ def recommendation(found: Recommendation, quantity: str) -> str:
         return (
             f"{best} {_BEST[quantity]}: {_less(other, quantity)} than {other.candidate.label} {_interval(other.ratio)}."
         )
-    rivals, first = in_list([each.candidate.label for each in found.rivals]), found.rivals[0]
+    rivals, first = in_short_list([each.candidate.label for each in found.rivals]), found.rivals[0]
     interval = f"(90 % PI {first.ratio.low:.2f} to {first.ratio.high:.2f})"
     ratio = f"The predicted ratio of {best} to {first.candidate.label} is {times(first.ratio.value)} {interval}."
     return f"Inconclusive: {rivals} {_AS_GOOD[quantity]} as {best}. {ratio}"
@@ -102,8 +103,8 @@ def _names(members: Sequence[Candidate]) -> str:
     states: dict[str, list[Candidate]] = {}
     for each in members:
         states.setdefault(each.device, []).append(each)
-    return ", ".join(
-        own[0].label if len(own) == 1 else f"{device} ({', '.join(_spans(own))})" for device, own in states.items()
+    return _few(
+        [own[0].label if len(own) == 1 else f"{device} ({', '.join(_spans(own))})" for device, own in states.items()]
     )
 
 
@@ -159,8 +160,16 @@ def does_not_fit(row: pd.Series[Any]) -> str:
 
 
 def grouped(texts: Iterable[tuple[str, str]]) -> list[str]:
-    """Return lines `a, b: text` from pairs of a name and a text: names with the same text share a line."""
+    """Return lines `a, b: text` from pairs of a name and a text: names with the same text share a line.
+
+    A line has the first of many names.
+    """
     names: dict[str, list[str]] = {}
     for name, text in texts:
         names.setdefault(text, []).append(name)
-    return [f"{', '.join(dict.fromkeys(each))}: {text}" for text, each in names.items()]
+    return [f"{_few(list(dict.fromkeys(each)))}: {text}" for text, each in names.items()]
+
+
+def _few(names: Sequence[str]) -> str:
+    """Return names with commas, or the first of many."""
+    return ", ".join(names) if len(names) <= _MOST_NAMES else in_short_list(names)

@@ -16,8 +16,6 @@ from hpcbench.report.text.predictions.columns import device_in_state
 if TYPE_CHECKING:
     from hpcbench.predict.results.predictions import Predictions
 
-_OF_SITE = ("price:", "co2e:")  # quantities that depend on the site file
-
 
 @dataclass(frozen=True)
 class Wanted:
@@ -74,7 +72,5 @@ def refusals(rows: pd.DataFrame) -> list[str]:
     """
     refused, partial = rows[rows["reason"] != ""], rows[rows["missing"] != ""]
     found = [(device_in_state(row), f"not predicted: {row['reason']}") for _, row in refused.iterrows()]
-    for _, row in partial.iterrows():
-        lacking = [each for each in row["missing"].split("; ") if not each.startswith(_OF_SITE)]
-        found += [(row["device"], f"no {each}") for each in lacking]
+    found += [(row["device"], f"no {row['missing']}") for _, row in partial.iterrows()]
     return sentences.grouped(found)

@@ -60,6 +60,14 @@ def test_groups_without_rows_and_other_data_types_are_left_to_the_other_model() 
     assert np.exp(model.estimate(asked, DEVICES, True).log_value) == pytest.approx([0.5, 0.5])
 
 
+def test_products_in_float16_have_the_efficiency_of_those_in_bfloat16() -> None:
+    model = regular.fit(some_operators("first", 0.8).assign(dtype="bfloat16"), DEVICES, Constant())
+    asked = table.complete(pd.DataFrame([gemm(4096, 4096, 4096)])).assign(device="first")
+    half, brain = (model.estimate(asked.assign(dtype=name), DEVICES, True) for name in ("float16", "bfloat16"))
+    assert half.log_value == pytest.approx(brain.log_value)
+    assert np.exp(half.log_value) != pytest.approx([1e-3])  # the constant of the other model
+
+
 def test_an_unseen_device_has_the_efficiency_of_those_of_its_vendor_and_age() -> None:
     old = device("old", vendor="AMD", year=2008)
     devices = {**DEVICES, "old": old}
