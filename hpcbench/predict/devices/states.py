@@ -7,7 +7,7 @@ from hpcbench.predict.devices.device import Device
 
 _ROUNDING_MHZ = 1.0  # drivers round clocks to whole steps
 # Of the board power, without a known lowest power limit: no described GPU accepts a lower one.
-_LEAST_LIMIT = 0.25
+_LEAST_LIMIT = 0.2
 
 
 def check_clock_mhz(device: Device, clock_mhz: float) -> float:
@@ -22,7 +22,7 @@ def check_clock_mhz(device: Device, clock_mhz: float) -> float:
 def check_power_limit_w(device: Device, limit_w: float) -> float:
     """Return a power limit in W. Raise UserError if it is not between the lowest one and the board power.
 
-    A device without a known lowest limit is checked against a quarter of the board power, below which no described
+    A device without a known lowest limit is checked against a fifth of the board power, below which no described
     device has its own.
     """
     lowest = device.lowest_power_limit_w or _LEAST_LIMIT * device.board_power_w

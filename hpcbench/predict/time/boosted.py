@@ -34,12 +34,16 @@ _NOT_NEEDED = (
 
 @dataclass(frozen=True)
 class Growth:
-    """How trees grow: rounds, leaves of a tree, fewest rows of a leaf, and features with which the value falls."""
+    """How trees grow: rounds, leaves of a tree, fewest rows of a leaf, features with which the value falls, and ridge.
+
+    The ridge counts as so many more rows of each leaf, whose value is 0.
+    """
 
     rounds: int
     leaves: int
     least: int
     falling: tuple[str, ...] = ()
+    ridge: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -79,6 +83,7 @@ def fit_trees(features: pd.DataFrame, target: Floats, weights: Floats, names: Se
         **_PARAMETERS,
         "num_leaves": growth.leaves,
         "min_data_in_leaf": growth.least,
+        "lambda_l2": growth.ridge,
         "monotone_constraints": [-int(name in growth.falling) for name in names],
     }
     booster = lightgbm().train(parameters, data, num_boost_round=growth.rounds)

@@ -46,7 +46,7 @@ class Core:
         log_efficiency = prior_values(asked.rows, "log_efficiency")
         correction, unknown = _corrections(self.few, asked, FewRows.kernel)
         spread = prior_values(asked.rows, "spread") * np.sqrt(1.0 - BETWEEN * (1.0 - unknown**2))
-        extrapolated = borrowed(asked.rows).copy()
+        wider = np.where(borrowed(asked.rows), BORROWED, 1.0)
         for family, model in self.efficiencies.items():
             of = (asked.family == family).to_numpy()
             if of.any():
@@ -56,8 +56,9 @@ class Core:
                 log_efficiency[of] = model.predict(asked.features[of], subjects) + level
                 between = model.effects.deviations[0] * model.unknown_fraction(subjects) * unknown[of]
                 spread[of] = np.hypot(model.spread, between)
-                extrapolated[of] |= ~asked.precision[of].isin(model.precisions()).to_numpy()
-        return log_efficiency + correction, np.where(extrapolated, BORROWED, 1.0) * spread
+                is_new = ~asked.precision[of].isin(model.precisions()).to_numpy()
+                wider[of] = np.maximum(wider[of], 1.0 + (BORROWED - 1.0) * is_new * unknown[of])
+        return log_efficiency + correction, wider * spread
 
     def unknown(self, asked: Prepared) -> Floats:
         """Return the deviation between devices that few rows of a device leave of that before: 1 without such rows."""

@@ -21,6 +21,7 @@ from hpcbench.predict.time.device_effects import DeviceEffects, fit_effects, no_
 from hpcbench.predict.time.families import FALLING, FEATURES, NAMED, ROW_WISE, SLOPES
 
 _FEWEST_OWN = 200  # rows of a device for trees of its own
+_RIDGE = 10.0  # rows of 0 in each leaf of the trees of all devices, a leaf of which may have rows of one device only
 _PSEUDO_ROWS = 1.5  # of other families, against the rows of a family
 _QUARTILES = 1.349  # between those of a standard normal distribution
 _ROW_WISE_DETAIL = ("cache", "rows_per_unit")  # features of row-wise operators that differ by device
@@ -98,7 +99,7 @@ def fit_efficiency(
     leaves, least = (8, 100) if family in ROW_WISE else (31, 20)
     trust = np.ones(len(target))
     for rounds in (size.rounds // 2, size.rounds):
-        growth = Growth(rounds, leaves, least, FALLING.get(family, ()))
+        growth = Growth(rounds, leaves, least, FALLING.get(family, ()), _RIDGE)
         rest = target - effects.predict(features, subjects)
         shared = fit_trees(features, rest, weights * trust, FEATURES[family], growth)
         rest = target - shared.predict(features)

@@ -39,17 +39,17 @@ def test_a_power_limit_that_cannot_be_set_is_refused(limit: float) -> None:
     assert caught.value.hint == "use one from 150 to 250 W"
 
 
-@pytest.mark.parametrize("limit", [0, 62, 251])
-def test_without_a_known_lowest_limit_it_is_a_quarter_of_the_board_power(limit: float) -> None:
+@pytest.mark.parametrize("limit", [0, 49, 251])
+def test_without_a_known_lowest_limit_it_is_a_fifth_of_the_board_power(limit: float) -> None:
     unknown = replace(A100, lowest_power_limit_w=None)
-    assert check_power_limit_w(unknown, 62.5) == 62.5
+    assert check_power_limit_w(unknown, 50) == 50
     with pytest.raises(UserError, match=r"power limit of") as caught:
         check_power_limit_w(unknown, limit)
-    assert caught.value.hint == "use one from 62.5 to 250 W"
+    assert caught.value.hint == "use one from 50 to 250 W"
 
 
 def test_no_described_device_has_a_lowest_limit_below_that_of_devices_without_one() -> None:
     known = [each for each in devices(load_devices()).values() if each.lowest_power_limit_w]
     for device in known:
-        limit = max(device.lowest_power_limit_w or 0.0, device.board_power_w / 4)
+        limit = max(device.lowest_power_limit_w or 0.0, device.board_power_w / 5)
         assert check_power_limit_w(replace(device, lowest_power_limit_w=None), limit) == device.lowest_power_limit_w

@@ -35,3 +35,14 @@ def test_the_value_falls_with_a_falling_feature(features: pd.DataFrame) -> None:
     found = fit_trees(features, target, np.ones(2000), ("x", "y"), Growth(50, 31, 5, ("x",)))
     line = pd.DataFrame({"x": np.linspace(-1, 1, 50), "y": 0.0})
     assert (np.diff(found.predict(line)) <= 1e-12).all()
+
+
+def test_a_ridge_shrinks_leaves_with_few_rows() -> None:
+    """20 rows of each leaf have the value 0.1 or -0.1. The ridge counts as 20 more, whose value is 0."""
+    features = pd.DataFrame({"x": [0.0] * 20 + [1.0] * 20})
+    target = np.repeat([-0.1, 0.1], 20)
+    found = [
+        fit_trees(features, target, np.ones(40), ("x",), Growth(1, 2, 5, ridge=ridge)).predict(features)[-1]
+        for ridge in (0.0, 20.0)
+    ]
+    assert 0 < found[1] < 0.7 * found[0]

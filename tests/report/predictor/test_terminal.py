@@ -13,9 +13,10 @@ from hpcbench.config.pricing import Price
 from hpcbench.predict.calibration.intervals import Calibration
 from hpcbench.predict.choice.states import UNSEEN, StateErrors
 from hpcbench.predict.devices.device import Device
-from hpcbench.predict.results.table import ENERGY, PRICE, TIME
+from hpcbench.predict.results.table import ENERGY, OF_LIST, OF_NAME, PRICE, SOURCE, TIME
 from hpcbench.report.predictor.terminal import print_predictions
 from hpcbench.report.text.predictions.case_tables import kind_columns
+from hpcbench.report.text.predictions.sentences import basis
 from hpcbench.report.text.predictions.summary import Wanted, bases, recommendations
 from tests.report.predictor.made_predictions import made_predictions, question
 
@@ -212,3 +213,17 @@ def test_kinds_without_a_percent_of_the_time_are_not_shown() -> None:
     )
     columns = kind_columns(made.results, replace(made, shares=shares))
     assert [each.cells for each in columns] == [("l40s",), ("conv 99 %",), ("gemm 1 %",), ("",)]
+
+
+@pytest.mark.parametrize(
+    ("source", "is_measured", "words"),
+    [
+        (OF_NAME, True, "no image network measured on it: 312 measurements of image networks of 5 devices"),
+        (OF_NAME, False, "device not measured: 312 measurements of image networks of 5 devices"),
+        (OF_LIST, True, "device not measured: 312 measurements of 5 devices"),
+    ],
+)
+def test_a_device_with_other_measurements_is_not_called_unmeasured(source: str, is_measured: bool, words: str) -> None:
+    row = made_predictions().results.iloc[0].copy()
+    row[SOURCE], row["device_measured"] = source, is_measured
+    assert basis(row) == words

@@ -126,14 +126,16 @@ def basis(row: pd.Series[Any]) -> str:
     """Return what a row of results rests on.
 
     `measured device: 60 of 312 measurements of 5 devices`, or `device not measured: 312 measurements of 5 devices; far
-    from the training data (2.1 standard deviations)`.
+    from the training data (2.1 standard deviations)`. A device may have measurements of operators, but not of image
+    networks, from whose names its time is predicted.
     """
     count, own = row["basis_rows"], row["device_rows"]
     if not count > 0:
         return NO_DATA
     of_images = " of image networks" if row.get(SOURCE) == OF_NAME else ""
     of_all = f"{plural(int(count), 'measurement')}{of_images} of {plural(int(row['basis_devices']), 'device')}"
-    found = [f"measured device: {own:,.0f} of {of_all}" if own > 0 else f"device not measured: {of_all}"]
+    without = "no image network measured on it" if of_images and row["device_measured"] else "device not measured"
+    found = [f"measured device: {own:,.0f} of {of_all}" if own > 0 else f"{without}: {of_all}"]
     if row["measured_fraction"] >= _SMALLEST:
         found.append(f"{_percent(row['measured_fraction'])} of the time in operators that were measured on it")
     if row["covered_fraction"] < _COVERED:
