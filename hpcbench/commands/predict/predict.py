@@ -21,7 +21,7 @@ from hpcbench.commands.shared.predictions.models import Models, models_of
 from hpcbench.errors import UserError
 from hpcbench.predict.choice.cost import price_of
 from hpcbench.predict.results.predictions import Predictions, Question, predict
-from hpcbench.predict.results.table import ENERGY, TIME
+from hpcbench.predict.results.table import ENERGY, PRICE, TIME
 from hpcbench.report.export.atomic_files import write_text
 from hpcbench.report.export.csv_parquet import write_csv
 from hpcbench.report.load.devices import known_devices
@@ -71,7 +71,11 @@ Nothing is measured, and no network is computed: PyTorch lists its operators. `h
     help="Predict an ONNX file or exported program at these batch sizes, separated by commas.  "
     "[default: 1, or that of the export]",
 )
-@click.option("--fastest", is_flag=True, help="Recommend the fastest device.  [default: also that of least energy]")
+@click.option(
+    "--fastest",
+    is_flag=True,
+    help="Recommend the fastest device.  [default: also that of least energy, and the cheapest if prices are known]",
+)
 @click.option("--least-energy", is_flag=True, help="Recommend the device that needs least energy.")
 @click.option(
     "--within",
@@ -174,7 +178,7 @@ def _wanted(fastest: bool, least_energy: bool, within: float | None) -> Wanted:
         raise UserError(f"{given[0]} cannot be used with {given[1]}", hint="use one of them")
     if fastest:
         return Wanted((TIME,))
-    return Wanted((ENERGY,) if least_energy else (TIME, ENERGY), within)
+    return Wanted((ENERGY,) if least_energy else (TIME, ENERGY, PRICE), within)
 
 
 def _given(fastest: bool, least_energy: bool, within: float | None) -> dict[str, bool]:

@@ -31,7 +31,7 @@ POWER, ENERGY = "power_w", "energy_j"
 SEEN, UNSEEN = "seen", "unseen"
 PRIOR_SPREAD = 0.38  # expected error of the logarithm of the power without any data
 _SPREAD = {SEEN: learned.SPREAD, UNSEEN: PRIOR_SPREAD}
-# Effects of devices on the power of operators: the public sets have two devices, whose effects are 0.03 and -0.2.
+# Effects of devices on the power of operators: the public sets have two devices, whose effects differ by about 0.2.
 _OF_DEVICES = Expected(0.15, 4.0)
 _MOST_CALIBRATED = 6000  # rows of one device whose errors calibrate the intervals
 

@@ -17,7 +17,7 @@ from hpcbench.predict.results.cases import asked
 from hpcbench.predict.results.derived import with_derived
 from hpcbench.predict.results.memory import MemoryRange
 from hpcbench.predict.results.state import State
-from hpcbench.predict.results.table import SOURCE, TIME, Explanation, results, shares_by_kind
+from hpcbench.predict.results.table import PRICE, SOURCE, TIME, Explanation, results, shares_by_kind
 from hpcbench.predict.tables.operators import UNKNOWN
 
 
@@ -84,11 +84,16 @@ class Predictions:
     def errors_of(self, rows: pd.DataFrame, quantity: str) -> RatioErrors | None:
         """Return the errors of ratios of two devices for a case, for rows of its results.
 
-        They are those of the model that predicts its times. None stands for independent errors.
+        They are those of the model that predicts its times, from which prices follow. None stands for independent
+        errors.
         """
         used = [self.errors.get(source) for source in rows[SOURCE].unique() if source]
         known = [each for each in used if each is not None]
-        return max(known, key=lambda each: each.factor) if quantity == TIME and len(known) == len(used) > 0 else None
+        return (
+            max(known, key=lambda each: each.factor)
+            if quantity in (TIME, PRICE) and len(known) == len(used) > 0
+            else None
+        )
 
 
 def predict(question: Question, models: NetworkModels, measured: Collection[str] = ()) -> tuple[pd.DataFrame, ...]:

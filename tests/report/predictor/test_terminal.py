@@ -9,12 +9,14 @@ import pandas as pd
 import pytest
 from rich.console import Console
 
+from hpcbench.config.pricing import Price
 from hpcbench.predict.calibration.intervals import Calibration
 from hpcbench.predict.choice.states import UNSEEN, StateErrors
 from hpcbench.predict.devices.device import Device
-from hpcbench.predict.results.table import ENERGY, TIME
+from hpcbench.predict.results.table import ENERGY, OF_LIST, OF_NAME, PRICE, SOURCE, TIME
 from hpcbench.report.predictor.terminal import print_predictions
 from hpcbench.report.text.predictions.case_tables import kind_columns
+from hpcbench.report.text.predictions.sentences import basis
 from hpcbench.report.text.predictions.summary import Wanted, bases, recommendations
 from tests.report.predictor.made_predictions import made_predictions, question
 
@@ -61,6 +63,17 @@ def test_time_and_energy_have_recommendations_of_their_own() -> None:
 def test_a_recommendation_can_be_of_one_quantity() -> None:
     assert "energy:" not in printed(wanted=Wanted((TIME,)))
     assert "fastest" not in printed(wanted=Wanted((ENERGY,)))
+
+
+def test_the_cheapest_device_is_named_if_prices_are_known() -> None:
+    asked = question(1)
+    prices = {"a100-pcie-40": Price(1.0), "h100-sxm": Price(3.6), "l40s": Price(3.6)}
+    made = made_predictions(replace(asked, prices=prices))
+    assert list(recommendations(made.results, made, Wanted((PRICE,)))) == [
+        "a100-pcie-40 is cheapest: 49 % less cost than h100-sxm (90 % PI 42 to 56 %)."
+    ]
+    free = made_predictions(replace(asked, prices={}))
+    assert not any("cheap" in text for text in recommendations(free.results, free, Wanted()))
 
 
 def test_the_best_clock_of_each_device_is_named() -> None:
@@ -153,7 +166,7 @@ def _many(cases: int, width: int, devices: tuple[str, ...] = GPUS, wanted: Wante
 
 
 def test_many_cases_have_a_row_each() -> None:
-    lines = _many(20, 100).splitlines()
+    lines = _many(20, 100, wanted=Wanted((TIME, ENERGY))).splitlines()
     assert len(lines) < 60
     assert lines[0] == "Predicted time (ms)"
     assert lines[1].split() == ["model", "batch_size", *GPUS, "fastest"]
@@ -200,3 +213,17 @@ def test_kinds_without_a_percent_of_the_time_are_not_shown() -> None:
     )
     columns = kind_columns(made.results, replace(made, shares=shares))
     assert [each.cells for each in columns] == [("l40s",), ("conv 99 %",), ("gemm 1 %",), ("",)]
+
+
+@pytest.mark.parametrize(
+    ("source", "is_measured", "words"),
+    [
+        (OF_NAME, True, "no image network measured on it: 312 measurements of image networks of 5 devices"),
+        (OF_NAME, False, "device not measured: 312 measurements of image networks of 5 devices"),
+        (OF_LIST, True, "device not measured: 312 measurements of 5 devices"),
+    ],
+)
+def test_a_device_with_other_measurements_is_not_called_unmeasured(source: str, is_measured: bool, words: str) -> None:
+    row = made_predictions().results.iloc[0].copy()
+    row[SOURCE], row["device_measured"] = source, is_measured
+    assert basis(row) == words

@@ -9,7 +9,7 @@ import pandas as pd
 
 from hpcbench.predict.choice.recommendation import Recommendation
 from hpcbench.predict.results.choices import best_device, by_case, within
-from hpcbench.predict.results.table import ENERGY, TIME
+from hpcbench.predict.results.table import ENERGY, PRICE, TIME
 from hpcbench.report.text.numbers import column_format, duration
 from hpcbench.report.text.predictions.columns import device_in_state
 from hpcbench.report.text.predictions.quantities import quantity
@@ -19,7 +19,7 @@ from hpcbench.report.text.text_columns import Column
 if TYPE_CHECKING:
     from hpcbench.predict.results.predictions import Predictions
 
-_BEST = {TIME: "fastest", ENERGY: "least energy"}
+_BEST = {TIME: "fastest", ENERGY: "least energy", PRICE: "cheapest"}
 _NONE = "-"
 _INCONCLUSIVE = "inconclusive"
 
@@ -48,7 +48,10 @@ def matrices(predictions: Predictions, wanted: Wanted, states: frozenset[str]) -
             Column(str(device), tuple(map(written, values[device])), int(ranks[device])) for device in values.columns
         ]
         best = Column(_header(name, wanted), tuple(_best_of_cases(predictions, wanted, name)), is_text=True)
-        yield f"Predicted {each.title} ({unit})", [*_of_labels(labels), *devices, best]
+        yield (
+            f"Predicted {each.title} ({unit})" if unit else f"Predicted {each.title}",
+            [*_of_labels(labels), *devices, best],
+        )
 
 
 def _of_labels(labels: Sequence[str]) -> list[Column]:

@@ -11,7 +11,7 @@ from hpcbench.analysis.stats.ratio_text import times
 from hpcbench.predict.choice.ratios import Candidate, Ratio
 from hpcbench.predict.choice.recommendation import Compared, Recommendation
 from hpcbench.predict.results.choices import BestState, WithinLimit
-from hpcbench.predict.results.table import CAPACITY, ENERGY, MEMORY, OF_NAME, SOURCE, TIME
+from hpcbench.predict.results.table import CAPACITY, ENERGY, MEMORY, OF_NAME, PRICE, SOURCE, TIME
 from hpcbench.report.text.numbers import duration, memory
 from hpcbench.util.text import in_short_list, plural
 
@@ -22,9 +22,9 @@ _SMALLEST = 0.01  # share of the time that is shown
 _COVERED = 0.9  # of the time in kinds of operators with measurements; with less, the rest is shown
 _MOST = 0.5  # of the time in such kinds; with less, their distance is not shown
 _FAR = 1.0  # standard deviations from the measured operators
-_BEST = {TIME: "is fastest", ENERGY: "needs least energy"}
-_AS_GOOD = {TIME: "may be as fast", ENERGY: "may need as little energy"}
-_NOUN = {TIME: "time", ENERGY: "energy"}
+_BEST = {TIME: "is fastest", ENERGY: "needs least energy", PRICE: "is cheapest"}
+_AS_GOOD = {TIME: "may be as fast", ENERGY: "may need as little energy", PRICE: "may be as cheap"}
+_NOUN = {TIME: "time", ENERGY: "energy", PRICE: "cost"}
 
 
 def recommendation(found: Recommendation, quantity: str) -> str:
@@ -126,14 +126,16 @@ def basis(row: pd.Series[Any]) -> str:
     """Return what a row of results rests on.
 
     `measured device: 60 of 312 measurements of 5 devices`, or `device not measured: 312 measurements of 5 devices; far
-    from the training data (2.1 standard deviations)`.
+    from the training data (2.1 standard deviations)`. A device may have measurements of operators, but not of image
+    networks, from whose names its time is predicted.
     """
     count, own = row["basis_rows"], row["device_rows"]
     if not count > 0:
         return NO_DATA
     of_images = " of image networks" if row.get(SOURCE) == OF_NAME else ""
     of_all = f"{plural(int(count), 'measurement')}{of_images} of {plural(int(row['basis_devices']), 'device')}"
-    found = [f"measured device: {own:,.0f} of {of_all}" if own > 0 else f"device not measured: {of_all}"]
+    without = "no image network measured on it" if of_images and row["device_measured"] else "device not measured"
+    found = [f"measured device: {own:,.0f} of {of_all}" if own > 0 else f"{without}: {of_all}"]
     if row["measured_fraction"] >= _SMALLEST:
         found.append(f"{_percent(row['measured_fraction'])} of the time in operators that were measured on it")
     if row["covered_fraction"] < _COVERED:

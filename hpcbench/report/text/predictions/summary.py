@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from hpcbench.predict.results.choices import best_device, best_states, within
-from hpcbench.predict.results.table import ENERGY, FITS, FITS_NOT, MAY_FIT, TIME
+from hpcbench.predict.results.table import ENERGY, FITS, FITS_NOT, MAY_FIT, PRICE, TIME
 from hpcbench.report.text.predictions import sentences
 from hpcbench.report.text.predictions.columns import device_in_state
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Wanted:
-    """The quantities by which devices are recommended, and an upper limit of the time in seconds, if any."""
+    """The quantities by which devices are recommended, if they are known, and an upper limit of the time in seconds."""
 
-    quantities: tuple[str, ...] = (TIME, ENERGY)
+    quantities: tuple[str, ...] = (TIME, ENERGY, PRICE)
     within_s: float | None = None
 
 
