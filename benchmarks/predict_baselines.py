@@ -70,7 +70,7 @@ def _matrices(known: pd.DataFrame, asked: pd.DataFrame) -> tuple[np.ndarray, np.
     both = pd.concat([known, asked], keys=["known", "asked"]).drop(columns=["file", "row"])
     words = [name for name in _WORDS if name in both]
     numbers = pd.get_dummies(both, columns=words, dtype=float).astype(float)
-    numbers = numbers.loc[:, numbers.notna().any()]
+    numbers = numbers.loc[:, numbers.loc["known"].notna().any()]
     return numbers.loc["known"].to_numpy(), numbers.loc["asked"].to_numpy()
 
 

@@ -1,13 +1,13 @@
 """The time of cases whose network the catalog of image networks has, in addition to the list of their operators.
 
-Such a network has two predictions of its time: from the list of its operators, and from the model of image networks.
-All devices of a case have predictions of the same model, so that they can be compared. It is the one with the narrower
-intervals, since both are calibrated on devices or networks that a fit did not see. The exceptions are:
+Such a network has two predictions of its time: from the list of its operators, and from the model of image networks,
+which was fitted on whole networks. The model of image networks is used, with two exceptions:
 
-- The list is used if its operators were measured on one of the devices in a stream, which is the most accurate
-  measurement.
-- The list is used if one of the devices has conditions that the model of image networks was not fitted on.
-- Without any measurements, the name is used: its priors are from image networks, and those of lists from transformers.
+- The list is used for a device on which operators were measured in a stream, which is the most accurate measurement.
+- The list is used for conditions that the model of image networks was not fitted on, unless there are no measurements
+  at all: the priors of this model are from image networks, and those of lists from transformers.
+
+The choice does not depend on the other devices that are asked for, nor does the prediction.
 """
 
 from __future__ import annotations
@@ -56,10 +56,7 @@ def default_times(fleet: Fleet, rows: pd.DataFrame, lists: pd.DataFrame, devices
     has_list = rows["list_id"] != ""
     knows = fleet.images.knows(_by_name(rows), devices)
     profiled = rows["device"].isin(list(fleet.listed.operator_time.devices))
-    cases = rows["case"]
-    comparable = pd.Series(knows & ~profiled, index=rows.index).groupby(cases).transform("all")
-    narrower = _mean_width(by_name, cases) < _mean_width(by_list, cases)
-    counts = (rows["image_network"] != "") & (~has_list | _no_data(fleet) | (comparable & narrower))
+    counts = (rows["image_network"] != "") & (~has_list | _no_data(fleet) | (knows & ~profiled))
     basis = _basis(fleet, rows["device"]).where(counts)
     return by_list.where(~counts, by_name).assign(**{SOURCE: np.where(counts, OF_NAME, OF_LIST)}, **basis)
 
@@ -104,13 +101,3 @@ def _basis(fleet: Fleet, names: pd.Series) -> pd.DataFrame:
 def _by_name(rows: pd.DataFrame) -> pd.DataFrame:
     """Return rows as the model of image networks takes them."""
     return rows.assign(network=rows["image_network"], list_id="", library=LATEST)
-
-
-def _mean_width(predicted: pd.DataFrame, cases: pd.Series) -> pd.Series[float]:
-    """Return for each row the mean width of the intervals of its case, as a difference of logarithms.
-
-    It is infinite for cases with a refused row.
-    """
-    ratio = predicted["upper"] / predicted["lower"]
-    widths = pd.Series(np.log(ratio.fillna(np.inf).to_numpy()), index=predicted.index)
-    return widths.groupby(cases.to_numpy()).transform("mean")

@@ -85,15 +85,10 @@ class Predictions:
         """Return the errors of ratios of two devices for a case, for rows of its results.
 
         They are those of the model that predicts its times, from which prices follow. None stands for independent
-        errors.
+        errors, as those of different models are.
         """
-        used = [self.errors.get(source) for source in rows[SOURCE].unique() if source]
-        known = [each for each in used if each is not None]
-        return (
-            max(known, key=lambda each: each.factor)
-            if quantity in (TIME, PRICE) and len(known) == len(used) > 0
-            else None
-        )
+        sources = [source for source in rows[SOURCE].unique() if source]
+        return self.errors.get(sources[0]) if quantity in (TIME, PRICE) and len(sources) == 1 else None
 
 
 def predict(question: Question, models: NetworkModels, measured: Collection[str] = ()) -> tuple[pd.DataFrame, ...]:

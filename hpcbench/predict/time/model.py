@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -100,9 +100,14 @@ class OperatorTime:
         """Return half the width of intervals; families without a model have the calibration of the prior."""
         is_few = asked.names.isin(list(self.core.few)).to_numpy()
         of_others = np.where(seen, half_width(self.seen, asked, spread), half_width(self.unseen, asked, spread))
-        fitted = np.where(is_few, half_width(self.few, asked, spread), of_others)
+        fitted = np.where(is_few, self._of_few(asked, spread), of_others) if is_few.any() else of_others
         modelled = asked.family.isin(list(self.core.efficiencies)).to_numpy()
         return np.where(modelled, fitted, CALIBRATION.half_width(asked.family, spread))
+
+    def _of_few(self, asked: Prepared, spread: Floats) -> Floats:
+        """Return half the width for devices with few rows: never wider than without these rows."""
+        without = replace(self.core, few={}).log_times(asked)[1] / self.core.log_times(asked)[1]
+        return np.minimum(half_width(self.few, asked, spread), half_width(self.unseen, asked, spread * without))
 
     def _of_vendors(self, names: pd.Series, devices: Mapping[str, Device]) -> Floats:
         """Return half the interval of the effect of the vendor of each row: 0 if it has devices with many rows."""

@@ -1,6 +1,7 @@
 """Intervals of operators by family and data type."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -52,6 +53,11 @@ def test_intervals_after_few_operators_are_narrower_and_cover() -> None:
     assert ((after["lower"] <= asked["time_s"]) & (asked["time_s"] <= after["upper"]))[long].mean() >= 0.85
     assert OperatorTime.from_json(json.loads(json.dumps(model.to_json()))).few == model.few
     assert model.few.clusters == 5
+    uncertain = replace(model, few=Calibration(5, 0.0, {ALL: 100.0}))
+    bounded = uncertain.predict(asked, every)
+    assert (
+        np.log(bounded["upper"] / bounded["lower"]) <= 1.001 * np.log(before["upper"] / before["lower"])
+    ).mean() > 0.9
 
 
 def test_with_one_device_the_prior_is_the_calibration() -> None:
