@@ -67,6 +67,7 @@ def test_a_model_file_of_other_data_damaged_or_foreign_is_refused(invoke: Comman
     text = file.read_text()
     for content, message in (
         (text[: len(text) // 2], "damaged model file"),
+        ("[" * 100_000, "damaged model file"),
         (text.replace('"gemm": {"GPU A": 30', '"gemm": {"GPU A": 31'), "damaged model file: its checksum is wrong"),
         (text.replace('"schema": 1', '"schema": 99'), "model file of schema 99; this hpcbench reads schema 1"),
         ('{"a": 1}', "not a model file of hpcbench predictor fit"),
@@ -119,6 +120,13 @@ def test_evaluate_needs_no_targets_to_predict(invoke: CommandLine, train: str) -
         (("evaluate", "--train", "train", "--test", "nowhere"), "'nowhere' not found"),
         (("evaluate", "--train", "train"), "missing option --test"),
         (("fit", "train", "-o", "nowhere/fleet.json"), "'nowhere/fleet.json' cannot be written"),
+        (("evaluate", "--train", "", "--test", "train"), "--train: the name is empty"),
+        (("evaluate", "--train", "train", "--test", ""), "--test: the name is empty"),
+        (("show", "--data", ""), "--data: the name is empty"),
+        (
+            ("evaluate", "--train", "train", "--test", "train", "--predictions", "-", "--json"),
+            "--json cannot be used with --predictions -",
+        ),
     ],
 )
 def test_mistakes_end_in_a_message(invoke: CommandLine, train: str, arguments: tuple[str, ...], message: str) -> None:
