@@ -151,7 +151,7 @@ def _with_reasons(
 ) -> dict[str, pd.DataFrame]:
     """Return predictions in which each row without a positive value, or without a description, has a reason."""
     unknown = ~rows["device"].isin(list(devices))
-    reasons = "no description of the device '" + rows["device"] + "'"
+    reasons = "description of device '" + rows["device"] + "' not found"
     completed = {}
     for name, each in found.items():
         positive = each["predicted"] > 0

@@ -140,7 +140,7 @@ def test_flaws_are_counted() -> None:
     flaws = fit(rows, DEVICES, calibrate=False).flaws
     assert len(flaws) == 3
     assert flaws[0].startswith("3 rows left out: their time is zero or negative")
-    assert flaws[1] == "1 rows left out: device 'other' has no description"
+    assert flaws[1] == "1 row left out: device 'other' has no description"
     assert flaws[2].endswith("rows contradict others: the same operator, times over 2x apart")
 
 
