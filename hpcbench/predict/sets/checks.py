@@ -19,7 +19,8 @@ def checked(file: str, rows: pd.DataFrame, format_: Format) -> pd.DataFrame:
         raise UserError("no rows", where=file, hint="write at least one row, or remove the file")
     missing = [name for name in _required(rows, format_) if name not in rows]
     if missing:
-        raise UserError(f"missing column {_quoted(missing)}", where=file, hint=_hint(missing, rows))
+        noun = "column" if len(missing) == 1 else "columns"
+        raise UserError(f"missing {noun} {_quoted(missing)}", where=file, hint=_hint(missing, rows))
     return rows.assign(**{name: _numbers(file, rows[name]) for name in rows.columns if name in NUMBERS})
 
 

@@ -80,6 +80,8 @@ def test_errors_name_the_file_the_column_and_a_similar_column() -> None:
         rows_to_predict({"operators_time.csv": files["operators_time.csv"].rename(columns={"flops": "flop"})})
     assert error.value.where == "operators_time.csv"
     assert "did you mean 'flop'" in error.value.hint
+    with pytest.raises(UserError, match="missing columns 'flops' and 'bytes'"):
+        rows_to_predict({"operators_time.csv": files["operators_time.csv"].drop(columns=["flops", "bytes"])})
     with pytest.raises(UserError, match="missing column 'padding'"):
         rows_to_predict({"operators_time.csv": files["operators_time.csv"].drop(columns="padding")})
     wrong = files["operators_time.csv"].astype({"m": "object"})
