@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from hpcbench.predict.evaluation.choices import Choice
+from hpcbench.predict.evaluation.choices import BEST, Choice
 from hpcbench.predict.evaluation.scores import ALL, Score
 
 
@@ -49,6 +49,7 @@ LIMITS = (
     Limit("power of networks, unseen GPU", "networks_energy_inf", "power_w", "unseen", 15),
 )  # fmt: skip
 _PAIRS, _CLOSE, _CLOCK, _POWER_LIMIT = 0.95, 0.85, 2.0, 5.0
+_BEST, _BEST_BY_ENERGY = 0.95, 0.90
 _SEEN, _UNSEEN, _WORST, _WIDTHS = (0.87, 0.95), 0.85, 0.75, {"seen": 0.6, "unseen": 1.2}
 
 
@@ -72,6 +73,10 @@ def _of_choices(unseen: Sequence[Choice], every: Sequence[Choice]) -> Iterator[s
         if each.question.startswith("order") and each.file.startswith("networks_time_torch"):
             least = _CLOSE if "within" in each.question else _PAIRS
             name = f"torchvision, {each.question}"
+            yield _line(name, f"{each.right:.1%} of {each.choices}", f">= {least:.0%}", each.right >= least)
+        elif each.question == BEST:
+            least = _BEST_BY_ENERGY if each.quantity.startswith("energy") else _BEST
+            name = f"{each.question}: {each.file} {each.quantity}"
             yield _line(name, f"{each.right:.1%} of {each.choices}", f">= {least:.0%}", each.right >= least)
     for each in every:
         most = {"best clock": _CLOCK, "best power limit": _POWER_LIMIT}.get(each.question)

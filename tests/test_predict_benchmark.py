@@ -6,7 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from benchmarks import predict_splits
+from benchmarks import predict_acceptance, predict_splits
+from hpcbench.predict.evaluation.choices import BEST, Choice
 from hpcbench.predict.sets.data_set import DataSet, rows_to_train_on
 from tests.predict.sets import raw_files
 
@@ -61,3 +62,13 @@ def test_large_files_are_sampled_evenly(data: DataSet, monkeypatch: pytest.Monke
     (first, _) = predict_splits.leave_one_device_out(data)
     assert 5 <= len(first.test.operators) <= 10
     assert set(first.test.operators["device"]) == {"GPU A"}
+
+
+def test_the_best_of_devices_and_states_has_limits_by_time_and_by_energy() -> None:
+    unseen = [Choice("networks.csv", quantity, BEST, 20, 0.94) for quantity in ("time_ms", "energy_j")]
+    lines = [" ".join(line.split()) for line in predict_acceptance.acceptance([], unseen, [])]
+    assert lines == [
+        "acceptance",
+        f"{BEST}: networks.csv time_ms 94.0% of 20 >= 95% MISSED",
+        f"{BEST}: networks.csv energy_j 94.0% of 20 >= 90% met",
+    ]

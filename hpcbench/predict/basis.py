@@ -6,9 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import pandas as pd
+
 from hpcbench.predict.sets.data_set import DataSet
 from hpcbench.predict.sets.row_digest import data_hash
 from hpcbench.predict.tables.network_kinds import network_kinds
+from hpcbench.util.text import plural
 
 OPERATORS = "operators"
 
@@ -67,5 +70,15 @@ def basis_of(data: DataSet) -> Basis:
         rows=rows,
         operator_kinds=tuple(sorted(set(operators["kind"]))),
         networks=tuple(sorted(set(networks["network"]))),
-        flaws=data.flaws,
+        flaws=(*data.flaws, *_undescribed(data)),
     )
+
+
+def _undescribed(data: DataSet) -> list[str]:
+    """Return a sentence for each device without a description, whose rows no model uses."""
+    counts = pd.concat([data.operators["device"], data.networks["device"]]).value_counts(sort=False)
+    return [
+        f"{device}: {plural(int(count), 'row')} not used: the device has no description (docs/reference/devices.md)"
+        for device, count in counts.items()
+        if device not in data.devices
+    ]

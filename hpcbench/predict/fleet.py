@@ -33,7 +33,7 @@ from hpcbench.predict.typical_errors import TypicalError, typical_errors
 Progress = Callable[[int, int], None]
 _STEPS = 5
 _NOTHING = "no operators for this quantity"
-_COLUMNS = ("predicted", "lower", "upper", "reason")
+_COLUMNS = (*prediction.VALUES, "reason")
 
 
 @dataclass(frozen=True)
@@ -142,7 +142,7 @@ def at_times(found: Mapping[str, pd.DataFrame], time: pd.DataFrame) -> dict[str,
     The model of power may slow a step down to keep the power of the board; measured times already have that.
     """
     energy, factor = found["energy_j"], time["predicted"] / found["time_s"]["predicted"]
-    scaled = {name: energy[name] * factor for name in ("predicted", "lower", "upper")}
+    scaled = {name: energy[name] * factor for name in prediction.VALUES}
     return {**found, "time_s": time, "energy_j": energy.assign(**scaled)}
 
 
@@ -151,12 +151,12 @@ def _with_reasons(
 ) -> dict[str, pd.DataFrame]:
     """Return predictions in which each row without a positive value, or without a description, has a reason."""
     unknown = ~rows["device"].isin(list(devices))
-    reasons = "no description of the device '" + rows["device"] + "'"
+    reasons = "description of device '" + rows["device"] + "' not found"
     completed = {}
     for name, each in found.items():
         positive = each["predicted"] > 0
         reason = each["reason"].mask(~positive & (each["reason"] == ""), _NOTHING).mask(unknown, reasons)
-        values = each[["predicted", "lower", "upper"]].where(positive & ~unknown)
+        values = each[list(prediction.VALUES)].where(positive & ~unknown)
         completed[name] = each.assign(reason=reason, **values)
     return completed
 

@@ -49,7 +49,7 @@ def check_data(fleet: Fleet, data_hash: str, file: str) -> None:
 def _decoded(text: str, file: str) -> Mapping[str, Any]:
     try:
         data = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise UserError(f"damaged model file: {error}", where=file, hint=_AGAIN) from error
     if not isinstance(data, dict) or data.get("format") != FORMAT:
         raise UserError("not a model file of hpcbench predictor fit", where=file, hint=_AGAIN)

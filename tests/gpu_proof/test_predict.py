@@ -5,7 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from tools.gpu_proof import predict
+import pytest
+
+from tools.gpu_proof import cli, install, predict
 from tools.gpu_proof.bench import Bench
 from tools.gpu_proof.steps import FAILED, NOT_RUN, PASSED
 
@@ -67,3 +69,14 @@ def test_without_lightgbm_it_does_not_run(tmp_path: Path) -> None:
     outcome = predict.predict(bench, 0.0)
     assert (outcome.status, outcome.problems) == (NOT_RUN, ("not installed: lightgbm",))
     assert predict.compared([], [], True).status != FAILED
+
+
+def test_predictions_of_an_earlier_call_are_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(install, "check_machine", lambda device: None)
+    monkeypatch.setattr(install, "prepare", lambda folder, wheels: ("python", frozenset()))
+    monkeypatch.setattr(install, "describe", lambda python, device: {})
+    earlier = tmp_path / predict.TABLE
+    earlier.write_text("case,state\n")
+    assert cli.main(["predict", "--device", "cpu", "--out", str(tmp_path)]) == 0
+    assert "not installed" in (tmp_path / "summary.md").read_text()
+    assert not earlier.exists()

@@ -49,7 +49,10 @@ def test_devices_without_a_description_are_refused_in_the_same_words(fitted: Fle
     data = rows_to_predict(raw_files.folder())
     lost = DataSet(data.operators, data.networks, data.lists, {}, data.files)
     found = predictions(fitted, lost)
-    assert set(found["reason"]) == {"no description of the device 'GPU A'", "no description of the device 'GPU B'"}
+    assert set(found["reason"]) == {
+        "description of device 'GPU A' not found",
+        "description of device 'GPU B' not found",
+    }
     assert found["predicted"].isna().all()
 
 

@@ -31,7 +31,8 @@ from .steps import FAILED, Ended, Step, run_steps
 
 DESCRIPTION = """\
 Test hpcbench on a machine with an NVIDIA GPU, Python 3.10 or newer and torch. No network is needed.
-Write summary.md, summary.json, log.txt, cases.csv, page.html and workspace.tar.gz (all records) into one folder.
+Write summary.md, summary.json, log.txt, cases.csv, predictions.csv, page.html and workspace.tar.gz (all records) into
+one folder.
 If a step fails or cannot run, the others still run. Only --change-clocks changes clocks or power limits.
 
 If packages are missing: run `tools/gpu-proof wheels DIR` on a machine with a network, then use `--wheels DIR` here.
@@ -143,7 +144,7 @@ def _prove_in(scratch: Path, given: argparse.Namespace, chosen: Sequence[str], e
     site = {"name": "gpu-proof", "scheduler": "local", "environments": environments}
     (workspace / "site.yaml").write_text(json.dumps(site))
     bench = Bench(python, workspace, out / summary.LOG, given.device, modules, given.change_clocks)
-    for name in (*summary.FILES, checkup.TABLE, checkup.PAGE):  # of an earlier call
+    for name in (*summary.FILES, checkup.TABLE, checkup.PAGE, predict.TABLE):  # of an earlier call
         (out / name).unlink(missing_ok=True)
     bench.log.write_text("")
     ended: list[Ended] = []

@@ -15,6 +15,7 @@ from .operators import POWER_WINDOWS
 from .steps import Outcome, judged, not_run
 
 NEEDS = (*TABLES, "lightgbm")
+TABLE = "predictions.csv"
 FITTED, PREDICTED = "predict-fitted", "predict-measured"
 PROFILED_MODELS = ("mlp", "transformer", "resnet50")
 OTHER_MODELS = ("lstm", "vgg16", "resnet50", "transformer")  # also the same networks with another batch
@@ -33,7 +34,7 @@ def predict(bench: Bench, deadline_s: float) -> Outcome:
     failed = _profile(bench, deadline_s) or _fit(bench, deadline_s)
     if failed:
         return failed
-    table = bench.log.with_name("predictions.csv")
+    table = bench.log.with_name(TABLE)
     file = bench.workspace / f"{PREDICTED}.yaml"
     file.write_text(json.dumps(_experiment(bench, PREDICTED, OTHER_MODELS)))
     words = ["predict", str(file), "--model", "fleet.json", "--least-energy", "--csv", str(table)]

@@ -22,13 +22,8 @@ from hpcbench.submit.zipapp import digest_of_sources
 _CANNOT = "the operators of framework: %s cannot be listed, except those of the shipped models"
 Lists = Mapping[str, OperatorList]
 
-
 OnStart = Callable[[str, int], None]
 """Called before a framework starts, with its environment and the number of networks that it will list."""
-
-
-def _nothing(environment: str, count: int) -> None:
-    """Do nothing."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +39,7 @@ def operator_lists(
     cases: Iterable[Case],
     site: Site,
     workspace: Workspace,
-    on_start: Callable[[str, int], None] = lambda environment, count: None,
+    on_start: OnStart = lambda environment, count: None,
 ) -> Lists:
     """Return the operators of a step of each case by its ID. A case without a list has the reason.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import tempfile
@@ -13,11 +12,12 @@ from hpcbench.collect.operator_lists.node_command import node_command
 from hpcbench.core.files import write_whole
 from hpcbench.core.profiling.operator_list import OperatorList
 from hpcbench.core.run_spec import PlannedRun
-from hpcbench.core.typed_json import InvalidError, from_json
+from hpcbench.core.typed_json import from_json
 from hpcbench.environments.resolve import Resolved
 from hpcbench.errors import UserError
 from hpcbench.store.workspace import Workspace
 from hpcbench.submit.zipapp import node_zipapp
+from hpcbench.util.fast_json import decoded
 
 TIMEOUT_S = 600.0
 _LAST_CHARACTERS = 300  # of the output in a reason
@@ -52,7 +52,7 @@ def _failure(words: Sequence[str], variables: dict[str, str], folder: Path) -> s
         ended = subprocess.run(
             words, env=variables, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, timeout=TIMEOUT_S
         )
-    except FileNotFoundError as error:
+    except OSError as error:
         raise UserError(f"the Python of the environment cannot be started: {error}", where=str(words[0])) from error
     except subprocess.TimeoutExpired:
         return f"its operators were not listed within {TIMEOUT_S:.0f} s"
@@ -67,12 +67,12 @@ def _results(file: Path) -> list[OperatorList]:
     """Return the lists in a file, up to the first line that is not whole."""
     found: list[OperatorList] = []
     try:
-        lines = file.read_text(encoding="utf-8").splitlines()
+        lines = file.read_bytes().splitlines()
     except OSError:
         return found
     for line in lines:
         try:
-            found.append(from_json(OperatorList, json.loads(line)))
-        except (ValueError, InvalidError):
+            found.append(from_json(OperatorList, decoded(line)))
+        except ValueError:
             break
     return found

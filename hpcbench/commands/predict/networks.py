@@ -52,7 +52,7 @@ class Networks(Protocol):
 
     @property
     def cores(self) -> int:
-        """Return the cores of the first case."""
+        """Return the cores of a task of the first case: prices of all cases are for them."""
 
     @property
     def item(self) -> str:

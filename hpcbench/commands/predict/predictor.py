@@ -15,6 +15,7 @@ from hpcbench.commands.shared.context import not_empty, workspace_of
 from hpcbench.commands.shared.predictions.model_file import DEFAULT_FILE, text_of
 from hpcbench.commands.shared.predictor_data import data_to_predict, training_data
 from hpcbench.commands.shared.progress_bar import shown_after_a_while
+from hpcbench.errors import UserError
 from hpcbench.report.export.atomic_files import check_target, write_text
 from hpcbench.util.console import err, out, print_warnings
 from hpcbench.util.exit_status import SUCCESS, examples
@@ -85,8 +86,10 @@ def fit_command(context: click.Context, sources: tuple[str, ...], output: str | 
         "hpcbench predictor evaluate --train data/ --test new/ --predictions predictions.csv",
     ),
 )
-@click.option("--train", "train", metavar="DIR", required=True, help="Fit on the measurements in DIR.")
-@click.option("--test", "test", metavar="DIR", required=True, help="Predict the rows of DIR.")
+@click.option(
+    "--train", "train", metavar="DIR", required=True, callback=not_empty, help="Fit on the measurements in DIR."
+)
+@click.option("--test", "test", metavar="DIR", required=True, callback=not_empty, help="Predict the rows of DIR.")
 @click.option(
     "--predictions",
     metavar="FILE",
@@ -104,6 +107,8 @@ def evaluate_command(context: click.Context, train: str, test: str, predictions:
     from hpcbench.predict.evaluation.evaluate import evaluate
     from hpcbench.report.predictor.scores_table import print_evaluation
 
+    if as_json and predictions == "-":
+        raise UserError("--json cannot be used with --predictions -", hint="use one of them, or write to files")
     require("predictor", "hpcbench predictor evaluate")
     _let_idle_threads_sleep()
     if predictions:
@@ -131,7 +136,9 @@ def evaluate_command(context: click.Context, train: str, test: str, predictions:
     ),
 )
 @click.argument("file", required=False, metavar="[FILE]")
-@click.option("--data", metavar="DIR", help="Fail if the models were not fitted on the data in DIR.")
+@click.option(
+    "--data", metavar="DIR", callback=not_empty, help="Fail if the models were not fitted on the data in DIR."
+)
 @json_option()
 @click.pass_context
 def show_command(context: click.Context, file: str | None, data: str | None, as_json: bool) -> int:

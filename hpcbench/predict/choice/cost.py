@@ -18,9 +18,9 @@ from hpcbench.config.pricing import Allocation, Price, price_per_hour
 from hpcbench.config.site import Carbon, Cost
 from hpcbench.core.energy import J_PER_KWH
 from hpcbench.predict.devices.device import GPU, Device
+from hpcbench.predict.tables.prediction import VALUES
 
 SECONDS_PER_HOUR = 3600.0
-VALUES = ("predicted", "lower", "upper")
 
 
 def price_of(device: Device, count: int, cores: int, cost: Cost) -> Price:

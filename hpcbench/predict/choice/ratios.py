@@ -68,7 +68,7 @@ class Ratio:
 OF_RATIOS = Expected(0.35, 3.0)
 
 
-def ratio_errors(errors: pd.DataFrame, level: float = LEVEL, expected: Expected = OF_RATIOS) -> RatioErrors:
+def ratio_errors(errors: pd.DataFrame, expected: Expected = OF_RATIOS) -> RatioErrors:
     """Return the errors of ratios from the errors of predictions for devices that were left out of the fit.
 
     `errors` has the columns `error` (logarithm of measured over predicted), `half_width` (of its interval), `cluster`
@@ -78,14 +78,14 @@ def ratio_errors(errors: pd.DataFrame, level: float = LEVEL, expected: Expected 
     the devices, because pairs share them, and of the prior `expected`, which is that of a scaled inverse chi-squared
     distribution (A. Gelman et al., "Bayesian data analysis", 3rd edition (2013), section 2.6).
     """
-    return _errors_of(*_squares(errors), level, expected)
+    return _errors_of(*_squares(errors), expected)
 
 
-def _errors_of(squares: Sequence[float], devices: int, level: float, expected: Expected) -> RatioErrors:
+def _errors_of(squares: Sequence[float], devices: int, expected: Expected) -> RatioErrors:
     freedom = max(devices - 1, 0)
     measured = freedom * sum(squares) / max(len(squares), 1)
     scale = math.sqrt((measured + expected.clusters * expected.deviation**2) / (freedom + expected.clusters))
-    quantile = student_quantile(freedom + expected.clusters, (1 + level) / 2)
+    quantile = student_quantile(freedom + expected.clusters, (1 + LEVEL) / 2)
     return RatioErrors(devices, len(squares), scale * quantile)
 
 
@@ -106,7 +106,7 @@ def _squares(errors: pd.DataFrame) -> tuple[list[float], int]:
     return list(found.values()), len({name for pair in found for name in pair})
 
 
-PRIOR_OF_RATIOS = _errors_of((), 0, LEVEL, OF_RATIOS)  # without any pair
+PRIOR_OF_RATIOS = _errors_of((), 0, OF_RATIOS)  # without any pair
 
 
 def _relative_difference(table: pd.DataFrame, one: str, other: str) -> pd.Series:

@@ -27,7 +27,6 @@ from hpcbench.predict.choice.ratios import Ratio
 from hpcbench.predict.tables.prediction import Floats
 
 SEEN, UNSEEN = "seen", "unseen"  # whether states of the device are in the data
-COLUMNS = ("error", "log_time", "log_power", "item", "cluster", "group", "height")
 LAUNCHES, KERNELS = "launches", "kernels"  # groups of work by what decides the time: the host, or the device
 _LEAST, _GROWTH = 0.05, 0.05  # expected error of a ratio: at no distance, and for each unit of distance
 # Without any data. From the public sets that docs/reference/predictor-data.md documents.
@@ -69,7 +68,7 @@ class StateErrors:
 def calibration_of(errors: pd.DataFrame, shared: bool) -> Calibration | None:
     """Return the calibration of ratios of energies from the errors of predicted energies; None without two states.
 
-    `errors` has the columns COLUMNS: `error` (logarithm of measured over predicted energy), `log_time` and `log_power`
+    `errors` has the columns `error` (logarithm of measured over predicted energy), `log_time` and `log_power`
     (predicted), `item` (what ran on which device: its rows differ in their states only), `cluster` (what the fit did
     not see), `group` (LAUNCHES or KERNELS) and `height` (clock or limit). The state with the largest height is the
     default one. See `calibrated` for `shared`.

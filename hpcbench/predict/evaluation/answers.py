@@ -8,6 +8,7 @@ import pandas as pd
 
 from hpcbench.predict.sets.data_set import DataSet
 from hpcbench.predict.tables.network_kinds import JOB, network_kinds
+from hpcbench.predict.tables.prediction import VALUES
 
 if TYPE_CHECKING:
     from hpcbench.predict.fleet import Fleet
@@ -30,7 +31,7 @@ def answers(fleet: Fleet, data: DataSet) -> pd.DataFrame:
                 if rows.empty:
                     continue
                 values = predicted[target.quantity].loc[rows.index]
-                scaled = values[["predicted", "lower", "upper"]] / target.unit
+                scaled = values[list(VALUES)] / target.unit
                 lines = scaled.assign(reason=values["reason"], file=file, row=rows["row"], quantity=target.column)
                 found.append(lines.assign(order=order))
     if not found:

@@ -11,6 +11,7 @@ import pandas as pd
 
 CLOSE = 1.2  # ratio of the measurements of a close pair
 WITHIN = 1.02  # a choice is right if it costs up to 2 % more than the best one
+BEST = "best of devices and states"  # question of a choice
 _WORK = ["network", "phase", "data", "batch_size", "sequence_length", "new_tokens", "image_size", "optimizer", "unit"]
 _MODE = ["dtype", "layout", "execution", "library", "list_id"]
 _STATE = ["clock_mhz", "power_limit_w"]
@@ -49,7 +50,7 @@ def choices(scored: pd.DataFrame) -> list[Choice]:
         for question, state, fixed in (
             ("best clock", "clock_mhz", [*_WORK, *_MODE, "device"]),
             ("best power limit", "power_limit_w", [*_WORK, *_MODE, "device"]),
-            ("best of devices and states", "", _WORK),
+            (BEST, "", _WORK),
         ):
             if not state:
                 found += _best(str(file), str(quantity), question, group, fixed)

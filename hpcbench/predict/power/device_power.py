@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from hpcbench.predict.power import step_time, utilization, voltage
-from hpcbench.predict.power.operating_point import LOWEST_CLOCK, OperatingPoint, settle
+from hpcbench.predict.power.operating_point import OperatingPoint, settle
 from hpcbench.predict.power.step_time import StepTime
 from hpcbench.predict.power.utilization import LIMITED
 from hpcbench.predict.power.voltage import Voltage
@@ -53,7 +53,7 @@ class DevicePower:
         def power_at(time_s: Floats, at: Floats) -> Floats:
             return self.power(activity, time_s, at)
 
-        return settle(time_at, power_at, clock, self.cap * limit, LOWEST_CLOCK)
+        return settle(time_at, power_at, clock, self.cap * limit)
 
     def to_json(self) -> dict[str, Any]:
         """Return the model as JSON types."""
@@ -117,7 +117,7 @@ def fit_power(rows: Rows, prior: DevicePower) -> DevicePower:
     """Return the model with coefficients from rows with measured times, and all else from `prior`."""
     matrix = utilization.terms(rows.activity, rows.time_s, rows.clock, prior.voltage)
     found = utilization.fit(matrix, rows.power, rows.weights, prior.coefficients, _POWER_STRENGTH)
-    return replace(prior, coefficients=found.coefficients)
+    return replace(prior, coefficients=found)
 
 
 def _shape_error(model: DevicePower, rows: Rows) -> float:

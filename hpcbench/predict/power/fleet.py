@@ -97,7 +97,7 @@ def _typical(fitted: list[DevicePower], rows: Iterable[tuple[Rows, float]]) -> D
     found = utilization.fit(
         np.concatenate(matrices), np.concatenate(powers), np.concatenate(weights), utilization.PRIOR, 0.1
     )
-    return replace(mean, coefficients=found.coefficients)
+    return replace(mean, coefficients=found)
 
 
 def _mean(fitted: list[DevicePower]) -> DevicePower:

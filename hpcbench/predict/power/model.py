@@ -24,7 +24,7 @@ from hpcbench.predict.power.operators import ENERGY, POWER, OperatorPower, limit
 from hpcbench.predict.power.requests import model as of_requests
 from hpcbench.predict.power.requests.model import RequestPower
 from hpcbench.predict.tables import networks as network_table
-from hpcbench.predict.tables.prediction import Floats, table
+from hpcbench.predict.tables.prediction import VALUES, Floats, table
 
 
 @dataclass(frozen=True)
@@ -199,11 +199,6 @@ def fit(
     )
 
 
-def unfitted() -> PowerModel:
-    """Return the model without any data: the priors of all coefficients, and wide intervals."""
-    return PowerModel(Fleet({}), OperatorPower(Fleet({})), NetworkPower(Fleet({})), JobPower(), RequestPower())
-
-
 def _without_each(steps: Mapping[str, Any], operators: Mapping[str, Any], fleet: Fleet) -> dict[str, Fleet]:
     """Return, for each device with measured operators or steps, the fleet without this device."""
     names = {*steps, *operators}
@@ -225,5 +220,5 @@ def _at_most(predictions: pd.DataFrame, most: Floats) -> pd.DataFrame:
 
 
 def _empty(count: int) -> dict[str, np.ndarray]:
-    numbers = {name: np.full(count, np.nan) for name in ("predicted", "lower", "upper")}
+    numbers = {name: np.full(count, np.nan) for name in VALUES}
     return {**numbers, "reason": np.full(count, "", dtype=object)}

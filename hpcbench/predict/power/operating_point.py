@@ -13,7 +13,7 @@ import numpy as np
 
 from hpcbench.predict.tables.prediction import Floats
 
-LOWEST_CLOCK = 0.15  # of the boost clock, of a device without a known lowest clock
+LOWEST_CLOCK = 0.15  # of the boost clock, of all devices: the lowest one to which a power limit leads
 _HALVINGS = 30
 
 
@@ -31,14 +31,13 @@ def settle(
     power_at: Callable[[Floats, Floats], Floats],
     requested: Floats,
     limit: Floats,
-    lowest: float = LOWEST_CLOCK,
 ) -> OperatingPoint:
     """Return the operating points of rows for requested clocks and power limits.
 
     `time_at` gives the time for clocks, and `power_at` the power for times and clocks, as fractions of the board power
     like `limit`. If even the lowest clock exceeds the limit, the device stays at the lowest clock.
     """
-    low, high = np.minimum(np.full(len(requested), lowest), requested), np.asarray(requested, dtype="float64")
+    low, high = np.minimum(np.full(len(requested), LOWEST_CLOCK), requested), np.asarray(requested, dtype="float64")
     within = power_at(time_at(high), high) <= limit
     bottom, top = low.copy(), high.copy()
     for _ in range(_HALVINGS):

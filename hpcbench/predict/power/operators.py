@@ -34,6 +34,7 @@ _SPREAD = {SEEN: learned.SPREAD, UNSEEN: PRIOR_SPREAD}
 # Effects of devices on the power of operators: the public sets have two devices, whose effects differ by about 0.2.
 _OF_DEVICES = Expected(0.15, 4.0)
 _MOST_CALIBRATED = 6000  # rows of one device whose errors calibrate the intervals
+_IMPOSSIBLE = 1.2  # times the board power: sensors are wrong, or the description is
 
 
 @dataclass(frozen=True)
@@ -146,9 +147,6 @@ def usable(rows: pd.DataFrame, devices: Mapping[str, Device]) -> pd.DataFrame:
     known = rows[rows["device"].isin(set(devices)) & (rows["power_w"] > 0) & (rows["time_s"] > 0)]
     board = of_rows(known, devices, lambda device: device.board_power_w)
     return known[(known["power_w"] / board < _IMPOSSIBLE).to_numpy()]
-
-
-_IMPOSSIBLE = 1.2
 
 
 def measured_rows(rows: pd.DataFrame, devices: Mapping[str, Device]) -> dict[str, Rows]:

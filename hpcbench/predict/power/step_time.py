@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from hpcbench.predict.power.least_squares import relative
 from hpcbench.predict.tables.prediction import Floats
 
-PARTS = ("product", "vector_product", "row_wise", "kernels", "row_wise_memory")
 PER_KERNEL_S = 4e-6  # the unit of the coefficient of kernels
 # Coefficients without any data, from the public sets that docs/reference/predictor-data.md documents.
 PRIOR = np.array([1.15, 0.9, 0.9, 1.0, 0.65])

@@ -10,8 +10,6 @@ S. Lee et al., "EnergAIzer", ISPASS 2026. In units of the board power, coefficie
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import pandas as pd
 
@@ -19,7 +17,6 @@ from hpcbench.predict.power.least_squares import relative
 from hpcbench.predict.power.voltage import Voltage
 from hpcbench.predict.tables.prediction import Floats
 
-TERMS = ("idle", "clock", "matrix", "vector", "attention", "on_chip", "memory")
 # Coefficients without any data, from the public sets that docs/reference/predictor-data.md documents, over devices.
 PRIOR = np.array([0.16, 0.07, 1.7, 1.3, 1.1, 0.65, 0.38])
 LIMITED = 0.93  # of the board power: rows above it may run at a lower clock than the boost clock
@@ -38,15 +35,7 @@ def terms(activity: pd.DataFrame, time_s: Floats, clock: Floats, voltage: Voltag
     return np.column_stack(columns)
 
 
-@dataclass(frozen=True)
-class Fitted:
-    """Coefficients of the terms, and the mean absolute error of the logarithm of the power."""
-
-    coefficients: Floats
-    error: float
-
-
-def fit(matrix: Floats, fraction: Floats, weights: Floats, prior: Floats, strength: float) -> Fitted:
+def fit(matrix: Floats, fraction: Floats, weights: Floats, prior: Floats, strength: float) -> Floats:
     """Return the coefficients for measured powers, which are fractions of the board power.
 
     A row at the power limit says only that the device would draw at least that much at the boost clock. Such a row
@@ -58,6 +47,4 @@ def fit(matrix: Floats, fraction: Floats, weights: Floats, prior: Floats, streng
     for _ in range(_ROUNDS):
         found = relative(matrix[used], fraction[used], prior, strength, weights[used])
         used = ~(limited & (matrix @ found >= fraction))
-    predicted = np.maximum(matrix @ found, 1e-12)
-    error = np.abs(np.log(fraction / np.where(limited, np.minimum(predicted, fraction), predicted)))
-    return Fitted(found, float(np.average(error, weights=weights)))
+    return found

@@ -13,8 +13,6 @@ from hpcbench.predict.tables import networks
 # step, and why it cannot be predicted (otherwise empty); its name in the catalog of image networks (otherwise empty),
 # and why its operators are not listed although it is predicted by this name (otherwise empty).
 CASE = ("case", "label", "items_per_step", "refused", "image_network", "unlisted")
-
-
 DEVICE_KIND = "device_kind"  # optional column: `cpu` or `gpu`, the device that the case runs on
 
 

@@ -12,9 +12,9 @@ from hpcbench.config.site import Carbon
 from hpcbench.predict.choice.cost import cost_of, emissions_of
 from hpcbench.predict.results.memory import MemoryRange
 from hpcbench.predict.results.table import EMISSIONS, ENERGY, MEMORY, PRICE, THROUGHPUT, TIME
+from hpcbench.predict.tables.prediction import VALUES
 
 MILLION = 1e6
-_VALUES = ["predicted", "lower", "upper"]
 _NO_ITEMS = "the number of items per step is unknown"
 
 
@@ -47,15 +47,15 @@ def with_derived(
 
 
 def _per_million(frame: pd.DataFrame, items: np.ndarray) -> pd.DataFrame:
-    scaled = frame[_VALUES].mul(MILLION / items, axis=0)
+    scaled = frame[list(VALUES)].mul(MILLION / items, axis=0)
     reason = frame["reason"].where((frame["reason"] != "") | ~np.isnan(items), _NO_ITEMS)
-    return frame.assign(**{name: scaled[name] for name in _VALUES}, reason=reason)
+    return frame.assign(**{name: scaled[name] for name in VALUES}, reason=reason)
 
 
 def _throughput(time: pd.DataFrame, items: np.ndarray) -> pd.DataFrame:
     """Return items per second; the limits change places, since they are those of the time."""
     frame = _per_million(time, items)
-    per_second = MILLION / frame[_VALUES]
+    per_second = MILLION / frame[list(VALUES)]
     return frame.assign(predicted=per_second["predicted"], lower=per_second["upper"], upper=per_second["lower"])
 
 

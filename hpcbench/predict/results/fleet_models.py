@@ -23,6 +23,7 @@ from hpcbench.predict.results.predictions import Explained
 from hpcbench.predict.results.table import ENERGY, OF_LIST, OF_NAME, POWER, TIME
 from hpcbench.predict.tables.network_kinds import LISTED
 from hpcbench.predict.tables.operators import UNKNOWN
+from hpcbench.predict.tables.prediction import VALUES
 
 _MOST_NAMES = 3  # of unknown operators
 _STATE = ("clock_mhz", "power_limit_w")
@@ -41,7 +42,7 @@ class FleetModels:
     def predict_networks(
         self, networks: pd.DataFrame, lists: pd.DataFrame, devices: Mapping[str, Device]
     ) -> dict[str, pd.DataFrame]:
-        """Return predictions of time, power and energy of a step, with the columns of `prediction.COLUMNS`.
+        """Return predictions of time, power and energy of a step, as of `tables.prediction.table`.
 
         Those of time have also the columns of `image_times.default_times`.
         """
@@ -54,7 +55,7 @@ class FleetModels:
         time = usual[state[TIME].columns]
         in_default = rows[list(_STATE)].isna().all(axis=1)
         slower = (state[TIME]["predicted"] / settled.to_numpy()[places]).mask(in_default, 1.0)
-        scaled = {name: time[name] * slower for name in ("predicted", "lower", "upper")}
+        scaled = {name: time[name] * slower for name in VALUES}
         found = at_times(state, time.assign(**scaled))
         reason = usual["reason"]
         refused = {

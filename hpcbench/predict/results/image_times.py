@@ -35,12 +35,13 @@ from hpcbench.predict.results.table import (
     TIME,
 )
 from hpcbench.predict.tables.network_kinds import IMAGE
+from hpcbench.predict.tables.prediction import VALUES
 
 if TYPE_CHECKING:
     from hpcbench.predict.fleet import Fleet
     from hpcbench.predict.power.model import GivenTime
 
-_VALUES = ("predicted", "lower", "upper", "reason")
+_KEPT = (*VALUES, "reason")
 
 
 def default_times(fleet: Fleet, rows: pd.DataFrame, lists: pd.DataFrame, devices: Mapping[str, Device]) -> pd.DataFrame:
@@ -49,10 +50,10 @@ def default_times(fleet: Fleet, rows: pd.DataFrame, lists: pd.DataFrame, devices
     The table has the columns of predictions, `table.SOURCE`, and for rows from the model of image networks, what this
     rests on: the columns `table.OF_TIME`, NaN for other rows.
     """
-    by_list = fleet.predict_networks(rows, lists, devices)[TIME][list(_VALUES)]
+    by_list = fleet.predict_networks(rows, lists, devices)[TIME][list(_KEPT)]
     if (rows["image_network"] == "").all():
         return by_list.assign(**{SOURCE: OF_LIST})
-    by_name = fleet.images.predict(_by_name(rows), devices)[list(_VALUES)]
+    by_name = fleet.images.predict(_by_name(rows), devices)[list(_KEPT)]
     has_list = rows["list_id"] != ""
     knows = fleet.images.knows(_by_name(rows), devices)
     profiled = rows["device"].isin(list(fleet.listed.operator_time.devices))

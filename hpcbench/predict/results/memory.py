@@ -16,10 +16,10 @@ from typing import NamedTuple
 
 import pandas as pd
 
+from hpcbench.core.profiling.operator_row import FORWARD
 from hpcbench.models.optimizers import ADAM, ADAMW, LAMB, SGD
 
 WEIGHT_BYTES = 4  # hpcbench keeps weights in float32 in all precisions
-_FORWARD = "forward"
 _STATES = {SGD: 0, ADAM: 2, ADAMW: 2, LAMB: 2}  # values for each weight; others keep one
 
 
@@ -47,7 +47,7 @@ def memory_of(
     if operators.empty or weights is None:
         return None
     own = weight_bytes * weights
-    forward = operators[(operators["phase"] == _FORWARD) & ~operators["is_view"].astype("bool")]
+    forward = operators[(operators["phase"] == FORWARD) & ~operators["is_view"].astype("bool")]
     largest = float(forward["output_bytes"].max()) if len(forward) else 0.0
     if not training:
         low, high = own + largest, own + 3 * largest  # an operator rarely has over two inputs of this size

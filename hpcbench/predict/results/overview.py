@@ -17,9 +17,8 @@ class DeviceOverview:
     """A device over those cases that are predicted on all devices.
 
     `fastest` and `least_energy` count the cases in which it has the lowest predicted value, and all others are at least
-    1 % above it. `time_ratio` and
-    `energy_ratio` are geometric means of its value over the lowest one of each case [1]; NaN if they are not predicted.
-    `does_not_fit` counts the cases that exceed its memory, of all cases.
+    1 % above it. `time_ratio` and `energy_ratio` are geometric means of its value over the lowest one of each case [1];
+    NaN if they are not predicted. `does_not_fit` counts the cases that exceed its memory, of all cases.
 
     [1] P. Fleming and J. Wallace, "How not to lie with statistics", CACM 29(3), 1986.
     """

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from hpcbench.predict.tables.operators import MOST_UNKNOWN
+from hpcbench.predict.tables.prediction import VALUES
 
 TIME, POWER, ENERGY, MEMORY = "time_s", "power_w", "energy_j", "memory_bytes"
 THROUGHPUT, PRICE, EMISSIONS = "throughput_items_per_s", "price_per_million_items", "co2e_g_per_million_items"
@@ -25,7 +26,6 @@ OF_LIST, OF_NAME = "operators", "image network"
 FITS, CAPACITY = "fits", "device_memory_bytes"
 FITS_NOT, MAY_FIT, DOES_FIT = "no", "maybe", "yes"
 COMPUTE_BOUND, MEMORY_BOUND, LAUNCH_BOUND, POWER_BOUND = "compute", "memory", "launch", "power limit"
-_VALUES = ("predicted", "lower", "upper")
 _SLOWER = 1.02  # time over that without a power limit, from which on the limit counts
 
 
@@ -68,7 +68,7 @@ def results(
     found = asked[list(KEY)].copy()
     for quantity in QUANTITIES:
         frame = predictions.get(quantity)
-        for name, column in zip((quantity, *limits_of(quantity)), _VALUES, strict=True):
+        for name, column in zip((quantity, *limits_of(quantity)), VALUES, strict=True):
             values = np.full(len(asked), np.nan) if frame is None else frame[column].to_numpy(dtype="float64")
             found[name] = np.where(refused == "", values, np.nan)
     limiting = pd.Series("", index=index) if explained is None else explained.limit.set_axis(index).fillna("")

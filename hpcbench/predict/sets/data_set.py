@@ -22,6 +22,7 @@ from hpcbench.predict.sets.operator_files import operators
 from hpcbench.predict.tables import lists as list_table
 from hpcbench.predict.tables import networks as network_table
 from hpcbench.predict.tables import operators as operator_table
+from hpcbench.util.text import plural
 
 
 def _no_rows(columns: Iterable[str]) -> pd.DataFrame:
@@ -73,7 +74,7 @@ def rows_to_train_on(files: Mapping[str, pd.DataFrame]) -> DataSet:
         rows = checked(name, rows, format_)
         check_targets(name, rows, format_)
         dirty = contaminated(rows)
-        flaws += [f"{name}: {int(dirty.sum()):,} rows with interference left out"] if dirty.any() else []
+        flaws += [f"{name}: {plural(int(dirty.sum()), 'row')} with interference left out"] if dirty.any() else []
         clean[name] = rows[~dirty]
     return cleaned(replace(_converted(clean), flaws=tuple(flaws)))
 

@@ -9,7 +9,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 LEVEL = 0.90  # probability of the prediction intervals
-COLUMNS = ("predicted", "lower", "upper", "reason", "basis_rows", "basis_devices", "distance")
+VALUES = ("predicted", "lower", "upper")  # a value with the limits of its interval
+COLUMNS = (*VALUES, "reason", "basis_rows", "basis_devices", "distance")
 
 Floats = NDArray[np.float64]
 

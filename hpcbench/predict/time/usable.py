@@ -30,9 +30,12 @@ def reasons(rows: pd.DataFrame, devices: Mapping[str, Device]) -> pd.Series:
 
 
 def usable(rows: pd.DataFrame, devices: Mapping[str, Device]) -> tuple[pd.DataFrame, list[str]]:
-    """Return the rows with a time that a fit can use, and a text for each kind of flaw with the number of its rows."""
+    """Return the rows with a time that a fit can use, and a text for each kind of flaw with the number of its rows.
+
+    `basis_of` counts the rows of devices without a description.
+    """
     flaws = []
-    timed = rows[rows["time_s"].notna()]
+    timed = rows[rows["time_s"].notna() & rows["device"].isin(list(devices))]
     positive = timed["time_s"] > 0
     if not positive.all():
         flaws.append(f"{plural(int((~positive).sum()), 'row')} left out: their time is zero or negative")

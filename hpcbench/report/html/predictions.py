@@ -12,19 +12,19 @@ from hpcbench.analysis.predicted.columns import ABOVE, BELOW, DEVICE, QUANTITIES
 from hpcbench.analysis.results import Results
 from hpcbench.analysis.stats.ratio_text import times
 from hpcbench.report.html import page_model
-from hpcbench.report.text.numbers import between
+from hpcbench.report.text.numbers import PREDICTION_INTERVAL, between
 from hpcbench.report.text.predicted.notes import summaries, written_as
-from hpcbench.report.text.predicted.ranking_columns import INTERVAL, RATIO
+from hpcbench.report.text.predicted.ranking_columns import RATIO
 from hpcbench.util.text import plural
 
 MAX_ROWS = 200
 RULE = (
-    f"The measured value is the median of a case. The {INTERVAL} is the prediction interval of one case: if the models "
-    "are correct, about one value in ten is outside. Rows outside come first."
+    f"The measured value is the median of a case. The {PREDICTION_INTERVAL} is the prediction interval of one case: "
+    "if the models are correct, about one value in ten is outside. Rows outside come first."
 )
 _HEADINGS = (
     *(page_model.Heading(title, numeric=False) for title in ("case", "predicted on", "quantity")),
-    *(page_model.Heading(title) for title in ("measured", "predicted", INTERVAL, RATIO)),
+    *(page_model.Heading(title) for title in ("measured", "predicted", PREDICTION_INTERVAL, RATIO)),
     *(page_model.Heading(title, numeric=False) for title in ("verdict", "note")),
 )
 

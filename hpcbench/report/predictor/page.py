@@ -16,20 +16,27 @@ from hpcbench.report.html.figure import on_page
 from hpcbench.report.text.predictions.case_tables import kind_columns, state_columns
 from hpcbench.report.text.predictions.columns import columns
 from hpcbench.report.text.predictions.overview import (
-    ABOUT,
+    about_overview,
     overview_columns,
     overview_sentences,
     overview_title,
 )
 from hpcbench.report.text.predictions.quantities import quantity
-from hpcbench.report.text.predictions.summary import Wanted, bases, comparisons, has_states, refusals, without_room
+from hpcbench.report.text.predictions.summary import (
+    MOST_ON_PAGE,
+    Wanted,
+    bases,
+    comparisons,
+    has_states,
+    refusals,
+    without_room,
+)
 from hpcbench.report.text.text_columns import Column
 from hpcbench.util.text import plural
 
 if TYPE_CHECKING:
     from hpcbench.predict.results.predictions import Predictions
 
-MOST_CASES = 20  # with headlines and a table of their own
 MOST_ROWS = 5000
 _ABOUT = (
     "90 % PI: prediction interval, which contains the measured value with a probability of 90 %. Tables of cases have "
@@ -47,7 +54,7 @@ def page_of_predictions(
 ) -> page_model.Page:
     """Return the page of predictions. Tables of cases have the states with the labels `states`, and those below."""
     cases = by_case(predictions.results)
-    shown = dict(list(cases.items())[:MOST_CASES])
+    shown = dict(list(cases.items())[:MOST_ON_PAGE])
     several = len(cases) > 1
     return page_model.Page(
         title=f"{predictions.experiment}: predictions",
@@ -98,15 +105,15 @@ def _headlines(
 
 def _notices(predictions: Predictions) -> Iterator[str]:
     count = predictions.results["case"].nunique()
-    if count > MOST_CASES:
-        yield f"The first {MOST_CASES} of {plural(count, 'case')} have a table of their own; the table below has all."
+    if count > MOST_ON_PAGE:
+        yield f"The first {MOST_ON_PAGE} of {plural(count, 'case')} have a table of their own; the table below has all."
     yield from (f"{line}." for line in refusals(predictions.results))
 
 
 def _overview(predictions: Predictions, wanted: Wanted) -> Iterator[page_model.Ranking]:
     found, count = overview_columns(predictions.results, wanted.quantities)
     if found:
-        yield _table_of(f"{overview_title(count)}. {ABOUT}", found)
+        yield _table_of(f"{overview_title(count)}. {about_overview(predictions.results, count)}", found)
 
 
 def _tables(

@@ -15,8 +15,16 @@ from hpcbench.predict.results.choices import by_case
 from hpcbench.report.text.predictions.case_tables import kind_columns, state_columns
 from hpcbench.report.text.predictions.columns import columns
 from hpcbench.report.text.predictions.matrix import matrices
-from hpcbench.report.text.predictions.overview import ABOUT, overview_columns, overview_title
-from hpcbench.report.text.predictions.summary import Wanted, bases, comparisons, has_states, refusals, without_room
+from hpcbench.report.text.predictions.overview import about_overview, overview_columns, overview_title
+from hpcbench.report.text.predictions.summary import (
+    MOST_ON_PAGE,
+    Wanted,
+    bases,
+    comparisons,
+    has_states,
+    refusals,
+    without_room,
+)
 from hpcbench.report.text.text_columns import as_table, fitting
 from hpcbench.util.text import plural
 
@@ -65,7 +73,8 @@ def _print_many(predictions: Predictions, wanted: Wanted, states: frozenset[str]
     ]
     more = [f"and {plural(len(lines) - _MOST_NOTES, 'more note')}"] if len(lines) > _MOST_NOTES else []
     _print_lines([*lines[:_MOST_NOTES], *more], console)
-    _print_lines(["--html shows the intervals and best clocks of each case, and --csv has all values."], console)
+    of_cases = "each case" if len(cases) <= MOST_ON_PAGE else f"the first {MOST_ON_PAGE} cases"
+    _print_lines([f"--html shows the intervals and best clocks of {of_cases}, and --csv has all values."], console)
 
 
 def _print_overview(results: pd.DataFrame, wanted: Wanted, console: Console) -> None:
@@ -73,7 +82,7 @@ def _print_overview(results: pd.DataFrame, wanted: Wanted, console: Console) -> 
     if found:
         console.print(Text(f"\n{overview_title(count)}", style="bold"), soft_wrap=True)
         console.print(as_table(fitting(found, console.width)))
-        console.print(Text(f"\n{ABOUT}"), soft_wrap=True)
+        console.print(Text(f"\n{about_overview(results, count)}"), soft_wrap=True)
 
 
 def _print_case(

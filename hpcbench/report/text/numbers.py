@@ -19,6 +19,7 @@ _MOST_DECIMALS = 6
 _DIGITS = 4  # significant digits of values of very different magnitudes
 _WIDE = 1000.0  # ratio of the largest to the smallest value of such a column
 SCALED = ("s", "B", "")  # units that formatted values include
+PREDICTION_INTERVAL = "90 % PI"  # the heading of columns of `between`, for predictions
 
 
 def figure(value: float) -> str:

@@ -18,7 +18,8 @@ from hpcbench.plan.case import Case
 from hpcbench.plan.plan import make_plan
 from hpcbench.store.workspace import Workspace
 
-# Lists one operator per case, named after its batch size; a batch of 13 ends it, one of 14 has a reason.
+# Lists one operator per case, named after its batch size. A batch of 13 ends it, one of 14 has a reason, and one of 16
+# no text.
 STAND_IN = """#!{python}
 import json, os, sys
 _, flags, zipapp, command, job, result = sys.argv
@@ -29,6 +30,10 @@ with open("started.txt", "a") as file:
 for line in open(job):
     planned = json.loads(line)
     size = planned["parameters"]["batch_size"]
+    if size == 16:
+        with open(result, "ab") as file:
+            file.write(b"\\xff\\n")
+        break
     if size == 13:
         sys.exit("out of luck")
     fixed = dict(kind="gemm", phase="forward", arguments="{{}}", bytes_moved=1, weight_bytes=0, output_bytes=1)
@@ -128,6 +133,21 @@ def test_what_cannot_be_listed_has_a_reason(workspace: Workspace, site: Callable
     assert "keras-torch cannot be listed" in reasons[4]
     operator_lists(asked, here, workspace)
     assert starts(workspace) == 2  # reasons are not kept
+
+
+def test_a_python_that_cannot_be_started_is_a_reason(workspace: Workspace, site: Callable[..., Site]) -> None:
+    here = site()
+    (workspace.root / "python").write_bytes(b"\x7fELF")  # of another machine
+    (asked,) = cases("include: [{framework: pytorch, model: mlp, batch_size: 4}]", here)
+    (found,) = operator_lists([asked], here, workspace).values()
+    assert "cannot be started: [Errno 8] Exec format error" in found.reason
+
+
+def test_a_result_that_is_no_text_is_a_reason(workspace: Workspace, site: Callable[..., Site]) -> None:
+    here = site()
+    asked = cases("include: [{framework: pytorch, model: mlp, batch_size: [4, 16]}]", here)
+    found = operator_lists(asked, here, workspace)
+    assert [found[case.id].reason for case in asked] == ["", "the node code ended early"]
 
 
 def test_an_environment_that_is_not_built(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:

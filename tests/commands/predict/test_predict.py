@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import importlib.util
 import io
 import json
 from collections.abc import Callable, Sequence
@@ -71,7 +72,9 @@ def test_a_recommendation_can_be_of_time_or_energy_or_within_a_limit(predict: Ca
     fastest = predict("--device", GPUS, "--fastest").stdout
     assert "fast" in fastest
     assert "least energy" not in fastest
-    assert "energy" in predict("--device", GPUS, "--least-energy").stdout
+    least = predict("--device", GPUS, "--least-energy").stdout
+    assert "least energy" in least
+    assert "fast" not in least
     assert "Not within 1 us: a100-pcie-40" in predict("--device", GPUS, "--within", "1us").stdout
     assert "Within 999 s: a100-pcie-40" in predict("--device", GPUS, "--within", "999s").stdout
 
@@ -154,3 +157,15 @@ def test_models_that_were_fitted_on_a_device_say_so(predict: Callable[..., Any],
 
 def test_without_measurements_the_data_hash_is_null(predict: Callable[..., Any]) -> None:
     assert json.loads(predict("--device", GPUS, "--json").stdout)["data_hash"] is None
+
+
+def test_fitted_models_require_lightgbm(
+    predict: Callable[..., Any], invoke: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(invoke.workspace / "data", operators_time=operators(("GPU A",), 1))
+    invoke("predictor", "fit", "data")
+    found = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "lightgbm" else found(name))
+    error = predict("--device", GPUS, expect=2).stderr
+    assert "'fleet.json' requires lightgbm, which is not installed" in error
+    assert "'.[predict]'" in error

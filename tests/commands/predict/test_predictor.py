@@ -67,6 +67,7 @@ def test_a_model_file_of_other_data_damaged_or_foreign_is_refused(invoke: Comman
     text = file.read_text()
     for content, message in (
         (text[: len(text) // 2], "damaged model file"),
+        ("[" * 100_000, "damaged model file"),
         (text.replace('"gemm": {"GPU A": 30', '"gemm": {"GPU A": 31'), "damaged model file: its checksum is wrong"),
         (text.replace('"schema": 1', '"schema": 99'), "model file of schema 99; this hpcbench reads schema 1"),
         ('{"a": 1}', "not a model file of hpcbench predictor fit"),
@@ -88,7 +89,7 @@ def test_evaluate_compares_and_writes_each_prediction(invoke: CommandLine, train
     done = invoke("predictor", "evaluate", "--train", train, "--test", test, "--predictions", "p.csv")
     assert "wrote 13 predictions to p.csv" in done.stderr
     assert "operators_time.csv latency_ms" in done.stdout
-    assert "refused: 1 prediction: no description of the device 'GPU X'" in done.stdout
+    assert "refused: 1 prediction: description of device 'GPU X' not found" in done.stdout
     lines = pd.read_csv(invoke.workspace / "p.csv")
     assert list(lines.columns) == ["file", "row", "quantity", "predicted", "lower", "upper", "reason"]
     assert list(lines["row"]) == list(range(13))
@@ -119,6 +120,13 @@ def test_evaluate_needs_no_targets_to_predict(invoke: CommandLine, train: str) -
         (("evaluate", "--train", "train", "--test", "nowhere"), "'nowhere' not found"),
         (("evaluate", "--train", "train"), "missing option --test"),
         (("fit", "train", "-o", "nowhere/fleet.json"), "'nowhere/fleet.json' cannot be written"),
+        (("evaluate", "--train", "", "--test", "train"), "--train: the name is empty"),
+        (("evaluate", "--train", "train", "--test", ""), "--test: the name is empty"),
+        (("show", "--data", ""), "--data: the name is empty"),
+        (
+            ("evaluate", "--train", "train", "--test", "train", "--predictions", "-", "--json"),
+            "--json cannot be used with --predictions -",
+        ),
     ],
 )
 def test_mistakes_end_in_a_message(invoke: CommandLine, train: str, arguments: tuple[str, ...], message: str) -> None:
@@ -152,7 +160,7 @@ def test_a_device_that_the_data_do_not_describe_is_one_of_the_workspace(invoke: 
     rows = operators(("GPU A",), 3, rows=2).assign(device=["NVIDIA A100-PCIE-40GB", "GPU X"])
     test = write(invoke.workspace / "test", operators_time=rows)
     done = invoke("predictor", "evaluate", "--train", train, "--test", test, "--predictions", "-")
-    assert "no description of the device 'GPU X'" in done.stdout
+    assert "description of device 'GPU X' not found" in done.stdout
     assert done.stdout.splitlines()[1].endswith(","), "no reason"
 
 
@@ -195,3 +203,14 @@ def test_a_fit_on_one_device_answers_for_others_with_wider_intervals(invoke: Com
         if each["quantity"] == "time_s"
     ]
     assert error["unseen"][1] > error["seen"][1]
+
+
+def test_rows_of_a_device_without_a_description_are_counted(invoke: CommandLine) -> None:
+    rows = operators(("GPU A", "GPU B"), 1)
+    rows = rows.assign(device=rows["device"].replace("GPU B", "GPU X"))
+    folder = write(invoke.workspace / "data", operators_time=rows)
+    warning = "GPU X: 30 rows not used: the device has no description (docs/reference/devices.md)"
+    assert warning in one_line(invoke("predictor", "fit", folder).stderr)
+    assert f"flaw: {warning}" in one_line(invoke("predictor", "show").stdout)
+    described = write(invoke.workspace / "described", operators_time=operators(("GPU A", "GPU B"), 1))
+    assert "not used" not in invoke("predictor", "fit", described).stderr

@@ -8,6 +8,12 @@ import pandas as pd
 from hpcbench.predict.devices.device import BFLOAT16, FLOAT16, Device
 from hpcbench.predict.power import device_power
 from hpcbench.predict.power.activity import activity, of_lists
+from hpcbench.predict.power.fleet import Fleet
+from hpcbench.predict.power.jobs.model import JobPower
+from hpcbench.predict.power.model import PowerModel
+from hpcbench.predict.power.networks import NetworkPower
+from hpcbench.predict.power.operators import OperatorPower
+from hpcbench.predict.power.requests.model import RequestPower
 from hpcbench.predict.sets.list_files import product
 from hpcbench.predict.tables import networks as network_table
 from hpcbench.predict.tables import operators as table
@@ -82,3 +88,8 @@ def steps(
     point = device_power.TYPICAL.run(work, found["clock_mhz"].to_numpy() / 1000.0, np.ones(len(found)))
     watts = point.power * board
     return found.assign(time_s=point.time_s, power_w=watts, energy_j=watts * point.time_s)
+
+
+def unfitted() -> PowerModel:
+    """Return the model without any data: the priors of all coefficients, and wide intervals."""
+    return PowerModel(Fleet({}), OperatorPower(Fleet({})), NetworkPower(Fleet({})), JobPower(), RequestPower())

@@ -4,11 +4,10 @@ import pandas as pd
 import pytest
 
 from hpcbench.predict.networks.catalog.catalog import catalog_of
-from hpcbench.predict.power import model as power
 from hpcbench.predict.power.image_networks import of_images
 from hpcbench.predict.tables import networks as table
 from tests.predict.networks.small_catalog import CONTENT
-from tests.predict.power.made_up_power import DEVICES
+from tests.predict.power.made_up_power import DEVICES, unfitted
 
 CATALOG = catalog_of(CONTENT)
 
@@ -43,5 +42,5 @@ def test_training_has_three_passes_and_an_optimizer_but_no_gradient_of_the_image
 def test_unknown_networks_and_devices_are_refused() -> None:
     asked = pd.concat([rows(network="unheard"), rows(device="moon")], ignore_index=True)
     work = of_images(asked, CATALOG, DEVICES)
-    found = power.unfitted().predict_activity(asked, work, DEVICES)["power_w"]
+    found = unfitted().predict_activity(asked, work, DEVICES)["power_w"]
     assert list(found["reason"]) == ["the operators of the network are unknown", "the device has no description"]

@@ -9,7 +9,7 @@ import pytest
 
 from hpcbench.predict.power import model as power
 from hpcbench.predict.power.networks import with_known_lists
-from tests.predict.power.made_up_power import DEVICES, lists, operators, steps
+from tests.predict.power.made_up_power import DEVICES, lists, operators, steps, unfitted
 
 
 def predicted_networks(model: power.PowerModel, networks: pd.DataFrame) -> dict[str, pd.DataFrame]:
@@ -113,7 +113,7 @@ def test_a_device_under_another_of_its_names_is_the_measured_one(fitted: power.P
 
 
 def test_without_data_the_priors_answer_with_wide_intervals() -> None:
-    found = predicted_networks(power.unfitted(), steps())["energy_j"]
+    found = predicted_networks(unfitted(), steps())["energy_j"]
     assert (found["reason"] == "").all()
     assert (found["upper"] / found["lower"] > 2.0).all()
 

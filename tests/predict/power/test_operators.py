@@ -11,7 +11,7 @@ from hpcbench.predict.calibration.intervals import ALL, Calibration
 from hpcbench.predict.power import model as power
 from hpcbench.predict.power.learned import Learned
 from hpcbench.predict.power.operators import UNSEEN, OperatorPower, limits_w
-from tests.predict.power.made_up_power import DEVICES, lists, operators, steps
+from tests.predict.power.made_up_power import DEVICES, lists, operators, steps, unfitted
 
 HALF = 0.5
 
@@ -47,12 +47,12 @@ def test_a_measured_time_and_a_measured_device_have_no_elasticity(fitted: power.
 def test_without_data_the_power_does_not_balance_the_time() -> None:
     rows = operators(("other",), count=4)
     times = rows["time_s"].to_numpy()
-    assert not power.unfitted().operators.elasticity(rows, DEVICES, times, np.full(4, HALF)).any()
+    assert not unfitted().operators.elasticity(rows, DEVICES, times, np.full(4, HALF)).any()
 
 
 def test_without_data_errors_of_time_and_power_add_up() -> None:
     rows = operators(("other",), count=4)
-    found = power.unfitted().predict_operators(rows, DEVICES, rows["time_s"].to_numpy(), np.full(4, HALF))
+    found = unfitted().predict_operators(rows, DEVICES, rows["time_s"].to_numpy(), np.full(4, HALF))
     below = {name: np.log(each["predicted"] / each["lower"]) for name, each in found.items()}
     assert below["energy_j"].to_numpy() == pytest.approx(below["power_w"].to_numpy() + HALF)
 
@@ -96,7 +96,7 @@ def test_a_limit_is_at_most_the_board_power() -> None:
 def test_without_data_attention_is_least_certain() -> None:
     rows = operators(("other",), count=2)
     rows["kind"] = ["gemm", "attention"]
-    found = power.unfitted().operators.half_width(rows)
+    found = unfitted().operators.half_width(rows)
     # 0.38, the expected error, times 2.1 and 2.7.
     assert found == pytest.approx([0.798, 1.026])
 

@@ -27,6 +27,6 @@ def test_rows_at_the_limit_count_only_as_lower_bounds() -> None:
     work = activities(matrix_s=list(used), memory_s=[0.0] * 40)
     matrix = terms(work, np.ones(40), np.ones(40), CURVE)
     full = 0.2 + 0.05 + 1.5 * used
-    found = fit(matrix, np.minimum(full, 0.95), np.ones(40), PRIOR, 1e-4).coefficients
+    found = fit(matrix, np.minimum(full, 0.95), np.ones(40), PRIOR, 1e-4)
     assert found[0] + found[1] == pytest.approx(0.25, abs=0.02)
     assert found[2] == pytest.approx(1.5, rel=0.05)

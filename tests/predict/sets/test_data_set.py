@@ -118,14 +118,14 @@ def test_devices_are_known_by_aliases_and_rows_get_the_primary_name() -> None:
 
 def test_rows_with_interference_or_without_a_valid_time_are_left_out_and_counted() -> None:
     files = raw_files.folder()
-    operators = files["operators_time.csv"].assign(interference=["clean", "noisy", "", True, False, "no", None])
+    operators = files["operators_time.csv"].assign(interference=["clean", "unmonitored", "", True, False, "no", None])
     operators.loc[4, "latency_ms"] = 0.0
     operators.loc[5, "latency_ms"] = np.nan
     operators.loc[6, "latency_ms"] = -1.0
     data = rows_to_train_on({**files, "operators_time.csv": operators})
-    assert list(data.operators["row"]) == [0, 2]
+    assert list(data.operators["row"]) == [0, 1, 2]
     assert data.flaws == (
-        "operators_time.csv: 2 rows with interference left out",
+        "operators_time.csv: 1 row with interference left out",
         "operators_time.csv: 1 row without a measurement left out",
         "operators_time.csv: 2 rows with a time that is zero, negative or infinite left out",
     )

@@ -27,7 +27,7 @@ class MadeModels:
         twice = np.where(networks["batch_size"] == 16, 2.0, 1.0)
         time = networks["device"].map(TIMES).to_numpy() * twice * np.where(slow, 1.2, 1.0)
         power = networks["device"].map(POWERS).to_numpy() * np.where(slow, 0.6, 1.0)
-        reason = np.where(np.isnan(time), "no description of the device 'unknown-device'", "").astype(object)
+        reason = np.where(np.isnan(time), "description of device 'unknown-device' not found", "").astype(object)
         width = np.full(len(networks), np.log(1.1))
         return {
             name: prediction.table(np.log(values), width, reason)

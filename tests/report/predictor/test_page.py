@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -34,6 +35,13 @@ def test_it_renders() -> None:
     text = render(page_of_predictions(made, Wanted(), figures_of_predictions(made), NOON))
     for words in ("two-batches: predictions", "90 % PI", "h100-sxm", "model: fleet.json", "Energy over time"):
         assert words in text
+
+
+def test_names_from_files_are_no_markup() -> None:
+    made = replace(made_predictions(question(1)), experiment="</script><img src=x>", model="<img src=x>")
+    text = render(page_of_predictions(made, Wanted(), figures_of_predictions(made), NOON))
+    assert "img src=x" in text
+    assert "<img src=x>" not in text
 
 
 def test_the_first_table_is_over_all_cases() -> None:

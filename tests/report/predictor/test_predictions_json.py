@@ -51,7 +51,7 @@ def test_a_limit_of_the_time_names_the_devices_that_keep_it() -> None:
 def test_refused_rows_have_null_and_a_reason() -> None:
     rows = [row for row in document()["predictions"] if row["device"] == "unknown-device"]
     assert {row["time_s"] for row in rows} == {None}
-    assert {row["reason"] for row in rows} == {"no description of the device 'unknown-device'"}
+    assert {row["reason"] for row in rows} == {"description of device 'unknown-device' not found"}
 
 
 def test_the_page_names_each_key() -> None:

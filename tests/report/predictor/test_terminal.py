@@ -121,7 +121,7 @@ def test_shares_basis_and_refusals_are_printed() -> None:
     others = "device not measured: 312 measurements of 5 devices; power from 2 other devices"
     assert f"based on: a100-pcie-40, h100-sxm: {others}" in text
     assert "based on: l40s: measured device: 60 of 312 measurements of 5 devices; power measured on it" in text
-    assert "unknown-device: not predicted: no description of the device 'unknown-device'" in text
+    assert "unknown-device: not predicted: description of device 'unknown-device' not found" in text
 
 
 def test_a_case_with_four_devices_fits_a_screen() -> None:
@@ -156,6 +156,20 @@ def test_several_cases_end_with_the_devices_over_all_of_them() -> None:
     assert "All devices" not in printed(cases=1)
 
 
+def test_cases_that_the_table_of_all_devices_leaves_out_are_mentioned() -> None:
+    made = made_predictions(question(2, devices=GPUS))
+    rows = made.results
+    refused = (rows["case"] == "c2") & (rows["device"] == "l40s")
+    third = rows[rows["case"] == "c1"].assign(case="c3")
+    changed = pd.concat([rows.assign(**{TIME: rows[TIME].mask(refused)}), third])
+    for results, is_mentioned in ((pd.concat([rows, third]), False), (changed, True)):
+        console = Console(file=io.StringIO(), width=200)
+        print_predictions(replace(made, results=results), Wanted(), frozenset(), console)
+        text = console.file.getvalue()  # type: ignore[attr-defined]
+        assert ("Cases without a prediction on each of these devices" in text) == is_mentioned
+        assert f"All devices over {2 if is_mentioned else 3} cases" in text
+
+
 def _many(cases: int, width: int, devices: tuple[str, ...] = GPUS, wanted: Wanted | None = None) -> str:
     """Return the output for cases that are copies of one."""
     made = made_predictions(question(1, devices=devices))
@@ -174,6 +188,11 @@ def test_many_cases_have_a_row_each() -> None:
     energies = lines[lines.index("Predicted energy (J)") :]
     assert energies[1].split()[-2:] == ["least", "energy"]
     assert energies[2].split() == ["gpt2", "0", "23.0", "33.0", "17.4", "l40s"]
+
+
+def test_many_cases_name_what_the_files_have() -> None:
+    assert "--html shows the intervals and best clocks of each case, and" in _many(20, 100)
+    assert "--html shows the intervals and best clocks of the first 20 cases, and" in _many(21, 100)
 
 
 def test_a_narrow_terminal_drops_the_slowest_devices_of_many_cases() -> None:

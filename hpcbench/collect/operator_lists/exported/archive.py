@@ -22,6 +22,8 @@ _GRAPH = re.compile(r"(?:.*/)?(?:models/[^/]+|serialized_exported_program)\.json
 _COMPILED = re.compile(r"(?:.*/)?data/aotinductor/")
 _TORCH_SCRIPT = re.compile(r"[^/]+/code/")
 _SAVE = "save it again: torch.export.save(torch.export.export(model, inputs), 'net.pt2')"
+# Other methods expand all of a compressed block at once, of which a small file can hold many GiB.
+_BOUNDED = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _BROKEN = (OSError, zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, NotImplementedError)
 
 
@@ -58,6 +60,8 @@ def _content(archive: zipfile.ZipFile, file: Path) -> bytes:
     if archive.getinfo(graphs[0]).file_size > MAX_BYTES:
         hint = "use an ONNX file, or the model in an experiment"
         raise UserError(f"the graph is larger than {MAX_BYTES >> 20} MiB", where=str(file), hint=hint)
+    if archive.getinfo(graphs[0]).compress_type not in _BOUNDED:
+        raise UserError("the graph is compressed in another way than PyTorch does", where=str(file), hint=_SAVE)
     with archive.open(graphs[0]) as graph:
         return graph.read(MAX_BYTES)  # a wrong size in the directory cannot exceed it
 

@@ -89,7 +89,7 @@ def _product(arguments: Mapping[str, Any]) -> Launched:
     k = one.shape[-1]
     if len(other.shape) <= 2:
         n = other.shape[1] if len(other.shape) == 2 else 1
-        return "mm", {"self": _matrix(one, one.elements // k, k), "mat2": _matrix(other, k, n)}
+        return "mm", {"self": _matrix(one, math.prod(one.shape[:-1]), k), "mat2": _matrix(other, k, n)}
     m, n = (one.shape[-2] if len(one.shape) > 1 else 1), other.shape[-1]
     batch = max(math.prod(one.shape[:-2]), math.prod(other.shape[:-2]))
     return "bmm", {"self": _matrix(one, batch, m, k), "mat2": _matrix(other, batch, k, n)}

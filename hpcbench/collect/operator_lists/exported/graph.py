@@ -35,6 +35,7 @@ _TYPES = {
 }
 _BYTES = {"bool": 1, "bfloat16": 2}
 _BITS = 8
+_MOST_ELEMENTS = 2**53  # tables count in float64
 _UNCHANGED = ("as_int", "as_float", "as_bool", "as_string", "as_ints", "as_floats", "as_bools", "as_strings")
 HIGHER_ORDER = "torch.ops.higher_order."
 _WRAPPERS = ("wrap_with_set_grad_enabled", "wrap_with_autocast", "invoke_subgraph")  # they run their graph once
@@ -101,17 +102,20 @@ def nodes_of(graph: Mapping[str, Any], symbols: Symbols, weights: frozenset[str]
             yield from nodes_of(inner[0], symbols)
             continue
         arguments = {each["name"] or str(place): values.of(each["arg"]) for place, each in enumerate(node["inputs"])}
-        outputs = tuple(each for output in node["outputs"] for each in _tensors(values.of(output)))
+        outputs = tuple(each for output in node["outputs"] for each in tensors_in(values.of(output)))
         yield Node(target, arguments, outputs)
 
 
 def tensor_of(data: Mapping[str, Any], symbols: Symbols, is_weight: bool = False) -> Tensor:
     """Return a tensor from its description, with the errors of `nodes_of`."""
     shape, strides = (tuple(size(each, symbols) for each in data[name]) for name in ("sizes", "strides"))
+    if min((*shape, *strides), default=0) < 0 or math.prod(shape) > _MOST_ELEMENTS:
+        raise ValueError("a tensor has a size below 0, or too many elements")
     return Tensor(shape, strides, _TYPES.get(data["dtype"], "unknown"), is_weight)
 
 
-def _tensors(value: Any) -> list[Tensor]:
+def tensors_in(value: Any) -> list[Tensor]:
+    """Return the tensors of an argument or result: a tensor, or a list with tensors."""
     several = value if isinstance(value, list) else [value]
     return [each for each in several if isinstance(each, Tensor)]
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from hpcbench.collect.operator_lists.exported.composite import VIEWS, launched
-from hpcbench.collect.operator_lists.exported.graph import Node, Tensor
+from hpcbench.collect.operator_lists.exported.graph import Node, Tensor, tensors_in
 from hpcbench.core.profiling.operator_list import ListedOperator
 from hpcbench.core.profiling.operator_row import FORWARD, OTHER
 
@@ -16,7 +16,7 @@ _VIEW = "view"
 _TORCH = "torch.ops."
 _ATEN = "aten"
 _LOOKUPS = ("embedding",)  # of these tables, a call reads as many rows as it returns
-_NOT_OF_ARGUMENTS = (KeyError, TypeError, ValueError, IndexError, AttributeError)
+_NOT_OF_ARGUMENTS = (KeyError, TypeError, ValueError, IndexError, AttributeError, ArithmeticError)
 
 
 def operators_of(nodes: Iterable[Node]) -> list[ListedOperator]:
@@ -54,7 +54,7 @@ def _operator(node: Node) -> ListedOperator | None:
 def _listed(
     operator: str, arguments: Mapping[str, Any], outputs: tuple[Tensor, ...], *, is_view: bool
 ) -> ListedOperator:
-    inputs = [each for value in arguments.values() for each in _tensors(value)]
+    inputs = [each for value in arguments.values() for each in tensors_in(value)]
     written = sum(each.bytes for each in outputs)
     is_lookup = operator.split(".")[1] in _LOOKUPS
     read = written if is_lookup else sum(each.bytes for each in inputs)
@@ -70,11 +70,6 @@ def _listed(
         is_view=is_view,
         dtype=outputs[0].dtype if outputs else None,
     )
-
-
-def _tensors(value: Any) -> list[Tensor]:
-    several = value if isinstance(value, list) else [value]
-    return [each for each in several if isinstance(each, Tensor)]
 
 
 def _described(value: Any) -> Any:

@@ -16,7 +16,7 @@ from hpcbench.core.profiling.operator_list import OperatorList
 from hpcbench.errors import UserError
 
 _DYNAMIC = "export it with dynamic_shapes, whose first dimension is torch.export.Dim('batch')"
-_UNEXPECTED = (KeyError, TypeError, ValueError, AttributeError, IndexError, RecursionError)
+_UNEXPECTED = (KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError, RecursionError)
 
 
 @dataclass(frozen=True)

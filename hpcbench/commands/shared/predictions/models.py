@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from hpcbench.commands.options.extras import require
 from hpcbench.commands.shared.predictions.model_file import DEFAULT_FILE, FIT, text_of
 from hpcbench.store.workspace import Workspace
 from hpcbench.util.text import plural
@@ -27,7 +28,8 @@ class Models:
 def models_of(workspace: Workspace, file: str | None) -> Models:
     """Return the models in a file, by default fleet.json of the workspace.
 
-    Without a file, they are those of the data sheets. Raise UserError if the file is missing or no model file.
+    Without a file, they are those of the data sheets. Raise UserError if the file is missing or no model file, or
+    if LightGBM is not installed, which fitted models require.
     """
     from hpcbench.predict.fleet import fit
     from hpcbench.predict.fleet_file import from_text
@@ -37,6 +39,7 @@ def models_of(workspace: Workspace, file: str | None) -> Models:
     if file is None and not path.exists():
         return Models(fit(DataSet()), f"Models without measurements, from data sheets alone; to fit them: {FIT}")
     text = text_of(path)
+    require("predictor", f"'{path.name}'")
     fleet = from_text(text, str(path))
     count = sum(sum(counts.values()) for counts in fleet.basis.rows.values())
     devices = plural(len(fleet.basis.devices), "device")

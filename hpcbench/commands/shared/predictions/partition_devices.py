@@ -21,11 +21,14 @@ def of_partitions(site: Site, known: KnownDevices) -> Find:
     It is unknown if no node of the partition was measured, or if its nodes have several devices.
     """
 
+    failed: list[UserError] = []
+
     @cache
     def nodes_of(partitions: tuple[str, ...]) -> list[Node]:
         try:
             return query_nodes(partitions, site.cluster)
-        except UserError:  # sinfo fails: only what the case names is known
+        except UserError as error:  # only what the case names is known
+            failed.append(error)
             return []
 
     def find(case: Case) -> Device:
@@ -41,17 +44,21 @@ def of_partitions(site: Site, known: KnownDevices) -> Find:
         if len(found) > 1:
             raise UserError(f"{where} has several devices: {', '.join(found)}", where="--predict", hint=NAME_ONE)
         if not found:
-            raise _unknown(where, [each for node in used for each in node.gpu_types] if kind == GPU else [])
+            raise _unknown(where, [each for node in used for each in node.gpu_types] if kind == GPU else [], failed)
         return next(iter(found.values()))
 
     return find
 
 
-def _unknown(where: str, gpu_types: Sequence[str]) -> UserError:
-    """Return the error for a partition whose device is unknown. Slurm names its GPUs `gpu_types`, if it has any."""
+def _unknown(where: str, gpu_types: Sequence[str], failed: Sequence[UserError]) -> UserError:
+    """Return the error for a partition whose device is unknown.
+
+    Slurm names its GPUs `gpu_types`, if it has any. `failed` says why Slurm did not answer.
+    """
     if not gpu_types:
         hint = f"measure a node: hpcbench doctor --on-node\nor {NAME_ONE}"
-        return UserError(f"the device of {where} is unknown", where="--predict", hint=hint)
+        why = "".join(f": {each.what}" for each in failed[:1])
+        return UserError(f"the device of {where} is unknown{why}", where="--predict", hint=hint)
     what = f"the GPU '{gpu_types[0]}' of {where} has no description"
     names = f"with names: [{gpu_types[0]}]: docs/reference/devices.md"
     return UserError(what, where="--predict", hint=f"describe it in a file in configs/devices, {names}\nor {NAME_ONE}")

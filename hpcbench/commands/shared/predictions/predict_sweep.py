@@ -17,7 +17,6 @@ from hpcbench.commands.shared.predictions.models import models_of
 from hpcbench.commands.shared.predictions.partition_devices import of_partitions
 from hpcbench.commands.shared.progress_bar import shown_after_a_while
 from hpcbench.config.site import Site
-from hpcbench.core.profiling.operator_list import OperatorList
 from hpcbench.doctor.this_machine import this_machine
 from hpcbench.plan.plan import Plan
 from hpcbench.predict.devices.device import GPU, Device
@@ -48,10 +47,7 @@ def predict_sweep(plan: Plan, workspace: Workspace, options: PredictOptions) -> 
     models = models_of(workspace, options.model)
     fleet = models.fleet
     asked = [case for case in plan.cases if case.id not in devices.unknown]
-    listed = {
-        **operator_lists(asked, plan.site, workspace, print_listing),
-        **{case: OperatorList(case, reason=error.what) for case, error in devices.unknown.items()},
-    }
+    listed = operator_lists(asked, plan.site, workspace, print_listing)
     cases = _predictions(listed_cases(plan.cases, listed), devices, fleet)
     found = SweepPredictions(
         SCHEMA,

@@ -8,12 +8,11 @@ from typing import NamedTuple
 import pandas as pd
 
 from hpcbench.analysis.cases.quantities import Quantity
-from hpcbench.report.text.numbers import between, column_format
+from hpcbench.report.text.numbers import PREDICTION_INTERVAL, between, column_format
 from hpcbench.report.text.text_columns import NEVER, Column
 from hpcbench.store.predictions import CasePrediction, Estimate, SweepPredictions
 from hpcbench.util.text import plural
 
-INTERVAL = "90 % PI"
 MAX_NAMED = 4
 
 
@@ -52,7 +51,7 @@ def planned_columns(cases: Sequence[CasePrediction]) -> list[Column]:
         columns.append(Column(title, tuple(map(written, values)), shown.gives_way))
         if shown.quantity.column != "memory_bytes":
             limits = tuple("" if each is None else between(each.low, each.high, written) for each in found)
-            columns.append(Column(INTERVAL, limits, shown.gives_way, is_interval=True))
+            columns.append(Column(PREDICTION_INTERVAL, limits, shown.gives_way, is_interval=True))
     return columns
 
 

@@ -9,10 +9,9 @@ import pandas as pd
 from hpcbench.analysis.cases.quantities import TIME as MEASURED
 from hpcbench.analysis.predicted.columns import INSIDE, TIME, Predicted
 from hpcbench.analysis.stats.ratio_text import times
-from hpcbench.report.text.numbers import between, column_format
+from hpcbench.report.text.numbers import PREDICTION_INTERVAL, between, column_format
 from hpcbench.report.text.text_columns import Column
 
-INTERVAL = "90 % PI"
 RATIO = "measured / predicted"
 
 
@@ -28,7 +27,7 @@ def predicted_columns(cases: pd.DataFrame) -> list[Column]:
     limits = tuple(between(*each, written) for each in zip(low, high, strict=True))
     return [
         Column(f"predicted ({unit})", tuple(map(written, cases[TIME.column])), may_move=True),
-        Column(INTERVAL, limits, is_interval=True, may_move=True),
+        Column(PREDICTION_INTERVAL, limits, is_interval=True, may_move=True),
         Column(RATIO, tuple(ratio_cell(case, TIME) for case in cases.to_dict("records")), may_move=True),
     ]
 

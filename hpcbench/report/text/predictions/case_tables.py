@@ -8,6 +8,7 @@ import pandas as pd
 
 from hpcbench.analysis.stats.ratio_text import times
 from hpcbench.predict.results.choices import BestState, best_states
+from hpcbench.report.text.numbers import PREDICTION_INTERVAL
 from hpcbench.report.text.text_columns import Column
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ def state_columns(rows: pd.DataFrame, predictions: Predictions) -> list[Column]:
         Column("device", tuple(each.device for each in found), is_text=True, identifies=True),
         Column("least energy at", tuple(each.state for each in found), is_text=True),
         Column("energy / default", tuple(times(each.energy.value) for each in found)),
-        Column("90 % PI", intervals, is_interval=True),
+        Column(PREDICTION_INTERVAL, intervals, is_interval=True),
         Column("time / default", tuple(times(each.time) for each in found)),
         Column("result", tuple(map(_verdict, found)), is_text=True),
     ]

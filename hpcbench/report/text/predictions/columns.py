@@ -19,14 +19,13 @@ from hpcbench.predict.results.table import (
     THROUGHPUT,
     TIME,
 )
-from hpcbench.report.text.numbers import between, column_format
+from hpcbench.report.text.numbers import PREDICTION_INTERVAL, between, column_format
 from hpcbench.report.text.predictions.quantities import known_quantities
 from hpcbench.report.text.text_columns import NEVER, Column
 
 if TYPE_CHECKING:
     from hpcbench.predict.results.predictions import Predictions
 
-INTERVAL = "90 % PI"
 # Columns that a narrow terminal drops, the highest first.
 _GIVES_WAY = {TIME: NEVER, ENERGY: 1, POWER: 3, MEMORY: 4, THROUGHPUT: 5, PRICE: 6, EMISSIONS: 7}
 _LIMIT = 2
@@ -55,7 +54,7 @@ def _numbers(rows: pd.DataFrame, predictions: Predictions) -> Iterator[Column]:
         if each.column in _WITH_INTERVAL:
             pairs = zip(*(rows[name] for name in each.limits), strict=True)
             cells = tuple(between(low, high, written) for low, high in pairs)
-            yield Column(INTERVAL, cells, gives_way, is_interval=True)
+            yield Column(PREDICTION_INTERVAL, cells, gives_way, is_interval=True)
 
 
 def _limits(rows: pd.DataFrame) -> Column:

@@ -13,16 +13,22 @@ from hpcbench.predict.results.table import ENERGY, TIME
 from hpcbench.report.text.text_columns import Column
 from hpcbench.util.text import plural
 
-ABOUT = (
+_ABOUT = (
     "Ratios are geometric means of the predicted values relative to the lowest one of each case. A case counts for a "
     "device if all others are at least 1 % above it."
 )
+_LEFT_OUT = "Cases without a prediction on each of these devices, or too large for one, are left out."
 _MOST_OTHERS = 3  # devices after the first in a sentence
 
 
 def overview_title(count: int) -> str:
     """Return the title of the table of `count` cases."""
     return f"All devices over {plural(count, 'case')}"
+
+
+def about_overview(results: pd.DataFrame, count: int) -> str:
+    """Return how the table of `count` cases is computed, and which cases it leaves out, if any."""
+    return _ABOUT if count == results["case"].nunique() else f"{_ABOUT} {_LEFT_OUT}"
 
 
 def overview_columns(results: pd.DataFrame, quantities: Collection[str]) -> tuple[list[Column], int]:

@@ -16,6 +16,8 @@ from hpcbench.report.text.predictions.columns import device_in_state
 if TYPE_CHECKING:
     from hpcbench.predict.results.predictions import Predictions
 
+MOST_ON_PAGE = 20  # cases with headlines and a table of their own
+
 
 @dataclass(frozen=True)
 class Wanted:

@@ -182,3 +182,9 @@ def test_arguments_may_be_lists_symbols_and_nothing() -> None:
     assert (shown["size"], shown["sizes"], shown["dtype"]) == (5, [2, 5], "bfloat16")
     assert shown["nothing"] is None
     assert shown["device"] is None
+
+
+def test_products_without_elements_are_listed() -> None:
+    product = Node("torch.ops.aten.matmul.default", {"self": a(5, 0), "other": a(0, 7)}, (a(5, 7),))
+    (found,) = operators_of([product])
+    assert (found.operator, found.bytes_moved) == ("aten.mm.default", 4 * 35)

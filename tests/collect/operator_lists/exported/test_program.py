@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -120,3 +121,26 @@ def test_no_pickle_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(zipfile.ZipFile, "open", seen)
     exported_program(file).operators()
     assert read == ["net/models/model.json"]
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_compression_without_a_limit_of_memory_is_refused(tmp_path: Path, method: int) -> None:
+    with zipfile.ZipFile(tmp_path / "net.pt2", "w", method) as zipped:
+        zipped.writestr("net/models/model.json", json.dumps(linear()))
+    with pytest.raises(UserError, match="compressed in another way") as error:
+        exported_program(tmp_path / "net.pt2")
+    assert error.value.hint
+
+
+@pytest.mark.parametrize("sizes", [(-4,), (2**40, 2**40)])
+def test_impossible_sizes_are_refused(tmp_path: Path, sizes: tuple[int, ...]) -> None:
+    nodes = [node("torch.ops.aten.relu.default", "a", self=tensor("x"))]
+    made = program(nodes, {"x": meta(4, 8), "a": meta(*sizes)}, ())
+    with pytest.raises(UserError, match="a size below 0, or too many elements"):
+        exported_program(saved(tmp_path / "net.pt2", made)).operators()
+
+
+def test_an_infinite_size_is_refused(tmp_path: Path) -> None:
+    content = json.dumps(linear()).replace('"hint": {"as_int": 4}', '"hint": {"as_int": 1e999}')
+    with pytest.raises(UserError, match="unexpected content: OverflowError"):
+        exported_program(saved(tmp_path / "net.pt2", content.encode()))

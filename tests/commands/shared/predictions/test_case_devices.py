@@ -191,7 +191,7 @@ def test_without_sinfo_only_the_case_can_name_its_gpu(monkeypatch: pytest.Monkey
         if expected:
             assert list(devices_of(own, of_partitions(site, KNOWN)).names.values()) == [expected]
         else:
-            with pytest.raises(UserError, match="the device of partition 'cpu' is unknown"):
+            with pytest.raises(UserError, match="the device of partition 'cpu' is unknown: sinfo: not found"):
                 devices_of(own, of_partitions(site, KNOWN))
 
 

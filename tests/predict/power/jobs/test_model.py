@@ -6,11 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from hpcbench.predict.power import model as power
 from hpcbench.predict.power.jobs import model as jobs
 from hpcbench.predict.power.jobs.curve import JobCurve, Limited, fit
 from hpcbench.predict.tables import networks as table
-from tests.predict.power.made_up_power import DEVICES, lists
+from tests.predict.power.made_up_power import DEVICES, lists, unfitted
 
 REAL = JobCurve(share=0.9, idle=0.2, memory=0.1, knee=0.6, floor=0.65, cap=0.98)
 LIMITS = np.array([100.0, 125.0, 150.0, 175.0, 200.0, 250.0])
@@ -84,7 +83,7 @@ def test_without_data_only_ratios_are_predicted() -> None:
 
 
 def test_without_data_a_job_may_draw_a_fifth_of_the_limit_and_never_more_than_it() -> None:
-    found = power.unfitted().predict_networks(epochs("card"), lists(), DEVICES)["power_w"]
+    found = unfitted().predict_networks(epochs("card"), lists(), DEVICES)["power_w"]
     assert found["predicted"].iloc[-1] == pytest.approx(0.88 * 250.0, rel=0.01)
     assert found["lower"].iloc[-1] < 0.2 * 250.0
     assert found["upper"].to_numpy() == pytest.approx(LIMITS)
