@@ -133,8 +133,8 @@ def test_kinds_without_data_borrow_a_model(model: OperatorTime) -> None:
 
 def test_flaws_are_counted() -> None:
     rows = products(DEVICES, 100)
-    negative, foreign = rows.head(3).assign(time_s=-1.0), rows.head(1).assign(kind=table.UNKNOWN)
-    rows = pd.concat([rows, negative, foreign], ignore_index=True)
+    negative, unknown = rows.head(3).assign(time_s=-1.0), rows.head(1).assign(kind=table.UNKNOWN)
+    rows = pd.concat([rows, negative, unknown], ignore_index=True)
     flaws = fit(rows, DEVICES).flaws
     assert flaws == (
         "3 rows left out: their time is zero or negative",
