@@ -13,7 +13,7 @@ from sklearn.linear_model import RidgeCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from hpcbench.predict.devices.device import FLOAT8, FLOAT16, FLOAT32, Device
+from hpcbench.predict.devices.device import FLOAT8, FLOAT16, FLOAT32, TF32, Device
 from hpcbench.predict.evaluation.evaluate import KEY
 from hpcbench.predict.networks.catalog.catalog import shipped_catalog
 from hpcbench.predict.sets.data_set import DataSet
@@ -26,7 +26,14 @@ _NUMBERS = (
     *("clock_mhz", "power_limit_w", "flops", "bytes"),
 )
 _WORDS = ("kind", "function", "phase", "dtype", "layout", "execution", "library", "optimizer", "data")
-_PRECISIONS = {"float8_block": FLOAT8, "float8": FLOAT8, "amp": FLOAT16, "float16": FLOAT16, "bfloat16": FLOAT16}
+_PRECISIONS = {
+    "float8_block": FLOAT8,
+    "float8": FLOAT8,
+    "amp": FLOAT16,
+    "float16": FLOAT16,
+    "bfloat16": FLOAT16,
+    "tf32": TF32,
+}
 
 
 def baselines(train: DataSet, test: DataSet, measured: pd.DataFrame) -> pd.DataFrame:
@@ -102,7 +109,7 @@ def _work(networks: pd.DataFrame, lists: pd.DataFrame) -> dict[str, pd.Series]:
     totals = lists.assign(flops=lists["flops"] * lists["calls"], bytes=lists["bytes"] * lists["calls"])
     by_list = totals.groupby("list_id")[["flops", "bytes"]].sum().astype("float64")
     passes = np.where(networks["phase"] == "training", 3.0, 1.0) * networks["batch_size"]
-    width = np.where(networks["dtype"] == "float32", 4.0, 2.0)
+    width = np.where(networks["dtype"].isin(["float32", "tf32"]), 4.0, 2.0)
     return {
         "flops": networks["list_id"].map(by_list["flops"]).fillna(2e9 * networks["gmacs"] * passes),
         "bytes": networks["list_id"].map(by_list["bytes"]).fillna(2e6 * width * networks["mactivations"] * passes),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from hpcbench.predict.devices.device import FLOAT32, TF32
 from hpcbench.predict.sets.columns import Getter, get_flag, get_text
 from hpcbench.predict.tables import networks as table
 
@@ -21,6 +22,8 @@ def networks(file: str, rows: pd.DataFrame) -> pd.DataFrame:
         return next((get_text(rows, name) for name in names if name in rows), get_text(rows, names[0]))
 
     is_epoch, is_request = "time_per_epoch_s" in rows or "dataset" in rows, "output_tokens" in rows
+    is_image = (text("graph") == "") & ~np.array(is_epoch or is_request)
+    dtype = text("dtype", "precision").replace(_DTYPES)
     milliwatts = get("power_mw") * _MW
     found = pd.DataFrame(
         {
@@ -31,7 +34,8 @@ def networks(file: str, rows: pd.DataFrame) -> pd.DataFrame:
             "network": text("network"),
             "family": text("family"),
             "phase": text("phase").replace("", table.TRAINING if is_epoch else table.INFERENCE),
-            "dtype": text("dtype", "precision").replace(_DTYPES),
+            # Frameworks compute convolutions of float32 in TF32 unless that is switched off, as hpcbench does.
+            "dtype": dtype.mask(is_image & (dtype == FLOAT32), TF32),
             "layout": text("layout"),
             "execution": np.where(get_flag(rows, "compiled"), table.COMPILED, table.EAGER),
             "optimizer": text("optimizer"),

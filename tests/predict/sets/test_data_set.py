@@ -36,6 +36,12 @@ def test_a_folder_becomes_tables_in_si_units() -> None:
     assert list(data.lists["fused_node"]) == ["", "", "one~two", "one~two"]
 
 
+def test_float32_of_image_networks_is_that_of_the_framework() -> None:
+    images = raw_files.torchvision().assign(dtype="float32")
+    data = rows_to_train_on({**raw_files.folder(), "networks_time_torchvision.csv": images})
+    assert data.networks["dtype"].tolist() == ["tf32"] * 3 + ["float32"] * 2
+
+
 def test_the_longest_beginning_of_a_name_decides_its_format() -> None:
     assert [
         format_of(stem).stem for stem in ("operators_time_x", "networks_time_timm", "networks_operators_bf16_a")

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from hpcbench.predict.devices.device import Device
+from hpcbench.predict.devices.device import FLOAT32, TF32, Device
 from hpcbench.predict.networks.catalog.catalog import Catalog
 from hpcbench.predict.networks.images.conditions import CONDITIONS, conditions
 from hpcbench.predict.networks.images.rooflines import COMPONENTS, HALF, IS_HOST, rooflines
@@ -17,7 +17,7 @@ from hpcbench.predict.networks.images.workload import workload
 from hpcbench.predict.tables.networks import INFERENCE, STEP, TRAINING
 from hpcbench.predict.tables.prediction import Floats
 
-_DTYPES = (*HALF, "float32", "tf32")
+_DTYPES = (*HALF, FLOAT32, TF32)
 _OF_DEVICE = ("vector_units", "converted_half", "ridge_point")  # conditions that trees must not use
 _FOR_TREES = [place for place, name in enumerate(CONDITIONS) if name not in _OF_DEVICE]
 _ARITHMETIC = np.array([name.startswith("arithmetic") for name in COMPONENTS])

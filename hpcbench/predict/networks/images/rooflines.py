@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from hpcbench.predict.devices.device import CPU, FLOAT16, FLOAT32, GPU, TF32, Device
+from hpcbench.predict.devices.device import FLOAT16, FLOAT32, GPU, TF32, Device
 from hpcbench.predict.devices.threads import thread_fractions
 from hpcbench.predict.networks.images.training import calls_of_step, optimizer_bytes, passes_of
 from hpcbench.predict.networks.images.versions import FUSED_ATTENTION, versions
@@ -94,16 +94,12 @@ def rates(networks: pd.DataFrame, devices: Mapping[str, Device]) -> pd.DataFrame
     The columns are rates of products in matrix units and in vector units, bandwidth and last cache in SI units, the
     bytes of an element, the version of the library, whether matrix units have the precision (`has_matrix`), and the
     time of a launch relative to _YEAR. A device without units for float16 computes in float32: libraries convert, so
-    that half precision moves as many bytes.
+    that half precision moves as many bytes. The dtype `tf32` is float32 whose products may be computed in TF32.
     CPUs have the rates of the row's number of threads.
     """
     found = [devices[name] for name in networks["device"]]
     half = networks["dtype"].isin(HALF).to_numpy()
-    precisions = [
-        FLOAT16 if is_half else FLOAT32 if device.kind == CPU else TF32
-        for device, is_half in zip(found, half, strict=True)
-    ]
-    pairs = list(zip(found, precisions, strict=True))
+    pairs = [(device, _precision(device, dtype)) for device, dtype in zip(found, networks["dtype"], strict=True)]
     compute, memory = thread_fractions(networks, devices)
     has_half = np.array([device.has_matrix_units(FLOAT16) for device in found], dtype=bool)
     return pd.DataFrame(
@@ -120,6 +116,12 @@ def rates(networks: pd.DataFrame, devices: Mapping[str, Device]) -> pd.DataFrame
             "launch": [_FASTER_PER_YEAR ** (_YEAR - device.year) for device in found],
         }
     )
+
+
+def _precision(device: Device, dtype: str) -> str:
+    if dtype in HALF:
+        return FLOAT16
+    return TF32 if dtype == TF32 and device.kind == GPU else FLOAT32
 
 
 def _fill(get: Mapping[str, Floats], is_gpu: Mask) -> Floats:

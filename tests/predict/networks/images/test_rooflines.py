@@ -49,10 +49,16 @@ def test_a_convolution_in_matrix_units() -> None:
     assert found["weights conv"] == pytest.approx(8 * 27 * 2 / BANDWIDTH)
 
 
-def test_float32_takes_tf32_and_twice_the_bytes() -> None:
-    half, full = _seconds(_device(), dtype="float16"), _seconds(_device(), dtype="float32")
+def test_tf32_takes_matrix_units_and_twice_the_bytes() -> None:
+    half, full = _seconds(_device(), dtype="float16"), _seconds(_device(), dtype="tf32")
     assert full["arithmetic conv"] == pytest.approx(2 * half["arithmetic conv"])
     assert full["traffic conv"] == pytest.approx(2 * half["traffic conv"])
+
+
+def test_float32_takes_no_matrix_units_of_tf32() -> None:
+    relaxed, exact = _seconds(_device(), dtype="tf32"), _seconds(_device(), dtype="float32")
+    assert exact["arithmetic conv"] == pytest.approx(MATRIX / 2 / VECTOR * relaxed["arithmetic conv"])
+    assert exact["traffic conv"] == pytest.approx(relaxed["traffic conv"])
 
 
 def test_half_precision_without_matrix_units_costs_as_much_as_float32() -> None:
