@@ -48,7 +48,7 @@ GROUPS = {
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument(
-        "--workspace", type=Path, metavar="DIR", help="measure in DIR; sweeps that it has are not repeated"
+        "--workspace", type=Path, metavar="DIR", help="measure in DIR; of sweeps that it has, only what they lack"
     )
     options = parser.parse_args()
     if options.workspace:
@@ -77,8 +77,9 @@ def compared(workspace: Path) -> int:
 
 
 def sweep(workspace: Path, name: str, experiment: Path, *options: str) -> None:
-    """Run an experiment as a sweep, and runs with interference once more, unless the workspace already has it."""
+    """Run an experiment as a sweep, and runs with interference once more; of one in the workspace, what it lacks."""
     if (workspace / "results" / name).exists():
+        run(workspace, "resume", name, "--missing")  # of an interrupted call
         return
     run(workspace, "sweep", str(experiment), "--local", "--name", name, *options)
     if measured(workspace, [name]).has_interference:

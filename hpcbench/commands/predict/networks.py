@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -102,8 +102,11 @@ class PlannedNetworks:
 
         lists = operator_lists(self.plan.cases, self.site, self.workspace, print_listing)
         first = self.plan.cases[0]
-        if self.file is not None and lists[first.id].reason:
-            raise _refused(self.file, lists[first.id], first.parameters.batch_size)
+        if self.file is not None:
+            own = self.file
+            lists = {case: replace(each, reason=_shortened(each.reason, own)) for case, each in lists.items()}
+            if lists[first.id].reason:
+                raise _refused(own, lists[first.id], first.parameters.batch_size)
         found = listed_cases(self.plan.cases, lists)
         if (found.cases["refused"] != "").all():
             reason = found.cases["refused"].iloc[0]
@@ -192,5 +195,9 @@ def _refused(file: Path, listed: OperatorList, batch_size: int) -> UserError:
     if listed.lacks_input:
         hint = "give the shape of one item: --set 'parameters.input.shape=[3,224,224]'"
         hint += f"\nof several inputs: --set 'parameters.input={{NAME: {{shape: [128]}}}}'\n{_BATCHES} sets the batch"
-    what = listed.reason.removeprefix("model: ").replace(str(file.resolve()), "the file")
-    return UserError(what, where=str(file), hint=hint)
+    return UserError(listed.reason, where=str(file), hint=hint)
+
+
+def _shortened(reason: str, file: Path) -> str:
+    """Return a reason without the place of the file, which tables and pages would show to others."""
+    return reason.removeprefix("model: ").replace(str(file.resolve()), "the file")

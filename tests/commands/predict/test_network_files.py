@@ -118,3 +118,21 @@ def test_an_onnx_file_is_listed_by_the_node_code(
     assert message in error
     assert hint in error
     assert ("batch_size=8" in done.stdout) == (not reason)
+
+
+def test_reasons_of_other_batches_do_not_have_the_place_of_the_file(
+    invoke: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = invoke.workspace / "net.onnx"
+    file.write_bytes(b"")
+
+    def listing(resolved: object, planned: Sequence[PlannedRun], *_: object) -> list[OperatorList]:
+        first, second = planned
+        reason = f"model: {file.resolve()} has a fixed batch size of 1"
+        return [OperatorList(first.case_id, "", (product(512),), "1", 1000), OperatorList(second.case_id, reason)]
+
+    monkeypatch.setattr(lists, "run_node", listing)
+    site = invoke.site(environments={"onnxruntime": {"python": sys.executable}})
+    done = invoke("predict", "net.onnx", "--device", "l40s", "--batch-size", "1,8", "--site", site, expect=1)
+    assert "not predicted: the file has a fixed batch size of 1" in done.stdout
+    assert str(file.resolve()) not in done.stdout

@@ -54,7 +54,7 @@ def test_the_table_fits_the_terminal(width: int) -> None:
 def test_time_and_energy_have_recommendations_of_their_own() -> None:
     text = printed()
     assert (
-        "Inconclusive: l40s may be as fast as h100-sxm. The predicted ratio of h100-sxm to l40s is 0.95x "
+        "Inconclusive: l40s may be as fast as h100-sxm. The predicted time ratio of h100-sxm to l40s is 0.95x "
         "(90 % PI 0.83 to 1.09)." in text
     )
     assert "l40s needs least energy: 24 % less energy than a100-pcie-40 (90 % PI 13 to 34 %)" in text
@@ -101,6 +101,12 @@ def test_within_a_limit() -> None:
     assert "May be within 66 ms: h100-sxm at 960 MHz" in text
     assert "Not within 66 ms: a100-pcie-40" in text
     assert "Of those within 66 ms: l40s needs least energy" in text
+
+
+def test_a_limit_that_no_interval_keeps() -> None:
+    text = printed(wanted=Wanted(within_s=0.055))
+    assert "The 90 % PI of no device is within 55 ms." in text
+    assert "Within 55 ms" not in text
 
 
 def test_within_a_limit_the_best_device_and_clock_are_named() -> None:

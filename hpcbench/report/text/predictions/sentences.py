@@ -31,7 +31,7 @@ def recommendation(found: Recommendation, quantity: str) -> str:
     """Return which candidate is best and by how much, or that the result is inconclusive.
 
     `h100 is fastest: 41 % less time than a100 (90 % PI 35 to 52 %)`, or `Inconclusive: a100 may be as fast as h100. The
-    predicted ratio of h100 to a100 is 0.95x (90 % PI 0.83 to 1.09)`. Empty for a single candidate.
+    predicted time ratio of h100 to a100 is 0.95x (90 % PI 0.83 to 1.09)`. Empty for a single candidate.
     """
     if not found.others:
         return ""
@@ -43,7 +43,8 @@ def recommendation(found: Recommendation, quantity: str) -> str:
         )
     rivals, first = in_short_list([each.candidate.label for each in found.rivals]), found.rivals[0]
     interval = f"(90 % PI {first.ratio.low:.2f} to {first.ratio.high:.2f})"
-    ratio = f"The predicted ratio of {best} to {first.candidate.label} is {times(first.ratio.value)} {interval}."
+    compared = f"{_NOUN[quantity]} ratio of {best} to {first.candidate.label}"
+    ratio = f"The predicted {compared} is {times(first.ratio.value)} {interval}."
     return f"Inconclusive: {rivals} {_AS_GOOD[quantity]} as {best}. {ratio}"
 
 
@@ -88,7 +89,7 @@ def within_limit(found: WithinLimit) -> Iterator[str]:
     )
     yield from (f"{words}: {_names(members)}." for words, members in parts if members)
     if not found.limited.within:
-        yield f"No device is within {limit} with certainty."
+        yield f"The 90 % PI of no device is within {limit}."
     elif found.best is None:
         yield f"No energy is predicted for those within {limit}."
     else:
