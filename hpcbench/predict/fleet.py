@@ -187,7 +187,8 @@ def fit(data: DataSet, progress: Progress = lambda done, of: None) -> Fleet:
     progress(3, _STEPS)
     power = power_model.fit(operators, data.networks, data.lists, devices)
     progress(4, _STEPS)
-    fleet = Fleet(times.model, listed, images, power, basis_of(data), _versions(), _fitted_devices(data))
+    basis = _basis(data, times.model.flaws)
+    fleet = Fleet(times.model, listed, images, power, basis, _versions(), _fitted_devices(data))
     found = typical_errors(
         data,
         lambda rows: fleet.predict_operators(rows.operators, rows.devices),
@@ -195,6 +196,12 @@ def fit(data: DataSet, progress: Progress = lambda done, of: None) -> Fleet:
     )
     progress(_STEPS, _STEPS)
     return replace(fleet, typical_errors=found)
+
+
+def _basis(data: DataSet, flaws: tuple[str, ...]) -> Basis:
+    """Return what a fit rests on, with the flaws of operators that the model of their times cannot use."""
+    basis = basis_of(data)
+    return replace(basis, flaws=(*basis.flaws, *(f"times of operators: {flaw}" for flaw in flaws)))
 
 
 def _fitted_devices(data: DataSet) -> dict[str, Device]:

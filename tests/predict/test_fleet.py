@@ -121,3 +121,11 @@ def test_names_with_and_without_the_vendor_are_the_same_device(fitted: Fleet) ->
     known = fitted.with_own({"gpu-a": other, "gpu-b2": replace(other, name="gpu-b2", aliases=())})
     assert known["gpu-a"] == known["NVIDIA GPU A"] == fitted.devices["GPU A"]
     assert known["gpu-b2"].units == 7
+
+
+def test_operators_that_no_model_of_times_can_use_are_flaws(fitted: Fleet) -> None:
+    data = rows_to_train_on(raw_files.folder())
+    slow = data.operators.head(3).assign(clock_mhz=1.0)
+    found = fit(replace(data, operators=pd.concat([data.operators, slow], ignore_index=True)))
+    flaw = "times of operators: 3 rows left out: their clock is below the boost clock"
+    assert found.basis.flaws == (*fitted.basis.flaws, flaw)

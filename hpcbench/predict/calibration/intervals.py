@@ -56,9 +56,7 @@ OF_DEVICES = Expected(0.2, 4.0)
 OF_VENDORS = Expected(0.15, 4.0)
 
 
-def calibrated(
-    errors: pd.DataFrame, shared: bool = True, level: float = LEVEL, expected: Expected = _NOTHING
-) -> Calibration:
+def calibrated(errors: pd.DataFrame, shared: bool = True, expected: Expected = _NOTHING) -> Calibration:
     """Return the calibration from errors of predictions whose cluster was left out of the fit.
 
     `errors` has the columns `error` (logarithm of measured over predicted), `spread`, `group` and `cluster`. With
@@ -75,15 +73,15 @@ def calibrated(
     scores = (rest.abs() / errors["spread"]).to_numpy()
     weights = 1.0 / by_cluster.transform("size").to_numpy()
     groups = {
-        str(name): _quantile(scores[places], weights[places], level)
+        str(name): _quantile(scores[places], weights[places])
         for name, places in errors.groupby("group", observed=True).indices.items()
         if len(places) >= _FEWEST
     }
-    cluster = new_draw(effects.to_numpy(), expected, level) if has_effects else 0.0
-    return Calibration(len(effects), cluster, {**groups, ALL: _quantile(scores, weights, level)})
+    cluster = new_draw(effects.to_numpy(), expected) if has_effects else 0.0
+    return Calibration(len(effects), cluster, {**groups, ALL: _quantile(scores, weights)})
 
 
-def new_draw(effects: Floats, expected: Expected, level: float = LEVEL) -> float:
+def new_draw(effects: Floats, expected: Expected) -> float:
     """Return half the interval of a new effect around 0, the mean that predictions assume (Hahn 1969, for k = 1).
 
     The expected variance is that of a scaled inverse chi-squared distribution, with which the new effect has a Student
@@ -91,10 +89,10 @@ def new_draw(effects: Floats, expected: Expected, level: float = LEVEL) -> float
     """
     count = len(effects) + expected.clusters
     variance = (float(np.sum(effects**2)) + expected.clusters * expected.deviation**2) / count
-    return math.sqrt(variance * (1 + 1 / count)) * student_quantile(count, (1 + level) / 2)
+    return math.sqrt(variance * (1 + 1 / count)) * student_quantile(count, (1 + LEVEL) / 2)
 
 
-def _quantile(scores: Floats, weights: Floats, level: float) -> float:
+def _quantile(scores: Floats, weights: Floats) -> float:
     """Return the weighted conformal quantile: that of the scores and one more, which is infinite.
 
     With too few scores for the level, return the largest one.
@@ -102,5 +100,5 @@ def _quantile(scores: Floats, weights: Floats, level: float) -> float:
     order = np.argsort(scores)
     cumulated = np.cumsum(weights[order])
     total = cumulated[-1] * (1 + 1 / len(scores))
-    place = int(np.searchsorted(cumulated, level * total))
+    place = int(np.searchsorted(cumulated, LEVEL * total))
     return float(scores[order][min(place, len(scores) - 1)])

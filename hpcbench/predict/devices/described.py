@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from hpcbench.config.devices.description import Description
-from hpcbench.config.devices.table import DeviceTable
 from hpcbench.predict.devices.device import Device
 
 _GIGA, _TERA, _MIB = 1e9, 1e12, 2**20
@@ -42,9 +41,3 @@ def described(name: str, description: Description) -> Device:
         memory_mhz=description.memory_mhz,
         price_per_hour=description.price_per_hour,
     )
-
-
-def devices(table: DeviceTable) -> dict[str, Device]:
-    """Return all devices of a table by each of their names."""
-    found = [described(name, table.descriptions[name]) for name in table]
-    return {name: device for device in found for name in device.names}

@@ -15,11 +15,11 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
+from hpcbench.predict.operators.device_columns import ELEMENT_BYTES
 from hpcbench.predict.tables import operators
 from hpcbench.predict.tables.prediction import Floats
 
-_ELEMENT = {"float64": 8, "float32": 4, "tf32": 4, "float16": 2, "bfloat16": 2, "float8": 1, "int8": 1}
-_CONVOLUTIONS = (operators.CONV,)
+_ELEMENT = {**ELEMENT_BYTES, "float64": 8}
 _SAVE_OPERANDS = ("mul", "div", "pow")
 _SAVE_INPUT = (
     *("gelu", "silu", "hardswish", "mish", "hardtanh", "hardsigmoid", "leaky_relu", "elu", "softplus"),
@@ -39,7 +39,7 @@ def saved_bytes(forward: pd.DataFrame) -> Floats:
     conditions: Mapping[str, tuple[pd.Series | np.ndarray, Floats]] = {
         "product": (kind == operators.GEMM, _size(forward, "m", "k") * element),
         "products": (kind == operators.BATCHED_GEMM, (_size(forward, "m", "k") + _size(forward, "k", "n")) * element),
-        "convolution": (kind.isin(_CONVOLUTIONS), _activation_bytes(forward) - _size(forward, "m", "n") * element),
+        "convolution": (kind == operators.CONV, _activation_bytes(forward) - _size(forward, "m", "n") * element),
         "attention": (kind == operators.ATTENTION, forward["bytes"].to_numpy(dtype="float64")),
         "recurrent": (kind == operators.RNN, _activation_bytes(forward)),
         "operands": (both, 2 * tensor),
@@ -55,7 +55,7 @@ def saved_bytes(forward: pd.DataFrame) -> Floats:
 
 def _activation_bytes(rows: pd.DataFrame) -> Floats:
     """Return the bytes that an operator reads and writes, without its weights."""
-    has_weights = rows["kind"].isin((operators.GEMM, *_CONVOLUTIONS))
+    has_weights = rows["kind"].isin((operators.GEMM, operators.CONV))
     weights = np.where(has_weights, _size(rows, "k", "n") * _element(rows), 0.0)
     found: Floats = np.maximum(rows["bytes"].to_numpy(dtype="float64") - np.nan_to_num(weights), 0.0)
     return found

@@ -41,12 +41,12 @@ class Bounds:
         """Return the larger of both times in seconds."""
         return np.maximum(self.compute_s, self.memory_s)
 
-    def soft_s(self, sharpness: float = SHARPNESS) -> Floats:
-        """Return the soft maximum of both times in seconds: (c^p + m^p)^(1/p) with p = `sharpness`."""
+    def soft_s(self) -> Floats:
+        """Return the soft maximum of both times in seconds: (c^p + m^p)^(1/p) with p = SHARPNESS."""
         top = self.roofline_s
         with np.errstate(invalid="ignore", divide="ignore"):
             ratio = np.where(top > 0, np.minimum(self.compute_s, self.memory_s) / top, 0.0)
-        return top * (1.0 + ratio**sharpness) ** (1.0 / sharpness)
+        return top * (1.0 + ratio**SHARPNESS) ** (1.0 / SHARPNESS)
 
 
 def bounds(rows: pd.DataFrame, devices: Mapping[str, Device]) -> Bounds:

@@ -9,21 +9,19 @@ import pandas as pd
 from hpcbench.predict.sets.row_digest import row_digests
 from hpcbench.util.text import plural
 
-FACTOR = 2.0  # between the times of two rows
+_FACTOR = 2.0  # between the times of two rows
 
 
-def contradictions(table: pd.DataFrame, key: Sequence[str], factor: float = FACTOR) -> list[str]:
-    """Return a sentence per device with the number of groups of equal rows whose times differ by more than a factor."""
+def contradictions(table: pd.DataFrame, key: Sequence[str]) -> list[str]:
+    """Return a sentence per device with the number of rows whose times differ from those of equal rows by a factor."""
     if table.empty:
         return []
-    times = table["time_s"].groupby(row_digests(table, key)).agg(["min", "max", "size"])
-    digests = set(times.index[times["max"] > factor * times["min"]])
-    if not digests:
-        return []
-    rows = table[pd.Series(row_digests(table, key), index=table.index).isin(digests)]
+    digests = row_digests(table, key)
+    times = table["time_s"].groupby(digests)
+    rows = table[times.transform("max") > _FACTOR * times.transform("min")]
     return [
         f"{device}: {plural(len(of_device), 'row')} contradict rows of the same work: times differ by more than "
-        f"a factor of {factor:g}, for example {_place(of_device)}"
+        f"a factor of {_FACTOR:g}, for example {_place(of_device)}"
         for device, of_device in rows.groupby("device")
     ]
 

@@ -11,21 +11,21 @@ from hpcbench.predict.operators.device_columns import of_rows
 from hpcbench.predict.operators.roofline import MATRIX_KINDS, bounds
 from hpcbench.util.text import plural
 
-FASTER = 10.0  # than the peak rate; convolutions by Winograd reach 2.25, the ratio of their products [1]
-MORE_POWER = 3.0  # than the board power; peaks of milliseconds reach less than twice of it
+_FASTER = 10.0  # than the peak rate; convolutions by Winograd reach 2.25, the ratio of their products [1]
+_MORE_POWER = 3.0  # than the board power; peaks of milliseconds reach less than twice of it
 # [1] A. Lavin and S. Gray, "Fast algorithms for convolutional neural networks", CVPR 2016, section 4.1.
 
 
 def implausible(operators: pd.DataFrame, devices: Mapping[str, Device]) -> list[str]:
     """Return a sentence per device with the number of operators that are too fast, or that have too much power."""
     products = operators[operators["kind"].isin(MATRIX_KINDS)]
-    too_fast = products["time_s"].to_numpy(dtype="float64") * FASTER < bounds(products, devices).compute_s
+    too_fast = products["time_s"].to_numpy(dtype="float64") * _FASTER < bounds(products, devices).compute_s
     measured = operators[operators["power_w"].notna()]
     board_w = of_rows(measured, devices, lambda device: device.board_power_w)
-    too_much = measured["power_w"].to_numpy(dtype="float64") > MORE_POWER * board_w
+    too_much = measured["power_w"].to_numpy(dtype="float64") > _MORE_POWER * board_w
     return [
-        *_sentences(products[too_fast], f"over {FASTER:g} times faster than the peak rate of the device", "times"),
-        *_sentences(measured[too_much], f"with over {MORE_POWER:g} times the board power of the device", "power"),
+        *_sentences(products[too_fast], f"over {_FASTER:g} times faster than the peak rate of the device", "times"),
+        *_sentences(measured[too_much], f"with over {_MORE_POWER:g} times the board power of the device", "power"),
     ]
 
 

@@ -12,7 +12,6 @@ from hpcbench.errors import UserError
 from hpcbench.predict.tables import lists as list_table
 from hpcbench.predict.tables import operators as table
 
-_ELEMENT = {"float32": 4, "float16": 2, "bfloat16": 2}
 _FUNCTIONS = {"VECsoftmax": (table.SOFTMAX, "softmax"), "VECln": (table.LAYER_NORM, "layer_norm")}
 _TWO_INPUTS = ("add", "mul", "div", "pow")
 
@@ -24,7 +23,7 @@ def lists(file: str, rows: pd.DataFrame) -> pd.DataFrame:
     for number, row in zip(rows.index, rows.to_dict("records"), strict=True):
         try:
             found.append(convert(row))
-        except (ValueError, KeyError, TypeError, SyntaxError) as error:
+        except (ValueError, KeyError, TypeError, SyntaxError, OverflowError) as error:
             what = f"row {number} is not an operator: {row.get('op')} {row.get('shape', row.get('parameters'))}"
             hint = "docs/reference/predictor-data.md lists the operators and their shapes"
             raise UserError(what, where=file, hint=hint) from error

@@ -11,7 +11,6 @@ from hpcbench.predict.tables import operators as table
 GEMM, SCALED_GEMM, BATCHED_GEMM, CONV = "gemm", "scaled_gemm", "batched_gemm", "conv"
 POINTWISE, SOFTMAX, NORM = "pointwise", "softmax", "norm"
 ATTENTION, ATTENTION_DECODE = "attention", "attention_decode"
-FAMILIES = (GEMM, SCALED_GEMM, BATCHED_GEMM, CONV, POINTWISE, SOFTMAX, NORM, ATTENTION, ATTENTION_DECODE)
 # Row-wise operators move bytes, and little else: their models have few features.
 ROW_WISE = (POINTWISE, SOFTMAX, NORM)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import pandas as pd
 
@@ -24,21 +25,16 @@ _MOST_SEEN_ROWS, _MOST_UNSEEN_ROWS = 1500, 400  # of the same, in calibrations
 _FEW = 100  # rows of a device up to which they only correct the fleet
 
 
-def fit(operators: pd.DataFrame, devices: Mapping[str, Device], calibrate: bool = True) -> OperatorTime:
-    """Return the model of a table of operators with times: see `fit_with_left_out`."""
-    return fit_with_left_out(operators, devices, calibrate).model
-
-
-def fit_with_left_out(operators: pd.DataFrame, devices: Mapping[str, Device], calibrate: bool = True) -> LeftOut:
+def fit_with_left_out(operators: pd.DataFrame, devices: Mapping[str, Device]) -> LeftOut:
     """Return the model of a table of operators with times, and fits without each device and group of shapes.
 
     Without usable rows, the model is the prior of public sets. Devices with few rows do not enter the fleet: their
-    rows correct it for them. Without `calibrate`, nothing is left out, and intervals are those of the prior. Rows that
-    cannot be used are counted in `flaws`.
+    rows correct it for them. Without devices that have many rows, intervals are those of the prior. Rows that cannot be
+    used are counted in `flaws`.
     """
     rows, flaws = usable(operators, devices)
     if rows.empty:
-        return LeftOut(OperatorTime(PRIOR.core, {}, CALIBRATION, CALIBRATION, CALIBRATION, {}, tuple(flaws)))
+        return LeftOut(replace(PRIOR, flaws=tuple(flaws)))
     chosen = prepare(rows[capped(rows, _MOST_ROWS)], devices)
     is_few = (chosen.names.map(chosen.names.value_counts()) <= _FEW).to_numpy(dtype=bool)
     many, few = chosen.select(~is_few), chosen.select(is_few)
@@ -48,20 +44,16 @@ def fit_with_left_out(operators: pd.DataFrame, devices: Mapping[str, Device], ca
     model = OperatorTime(
         core, hulls, CALIBRATION, CALIBRATION, CALIBRATION, _counts(rows, devices), tuple(flaws), vendors
     )
-    if not calibrate or many.rows.empty:
-        return LeftOut(model)
+    if many.rows.empty:
+        return LeftOut(model, few=few)
     of_shapes = many.select(capped(many.rows, _MOST_SEEN_ROWS, seed=1))
     of_devices = many.select(capped(many.rows, _MOST_UNSEEN_ROWS, seed=1))
     shapes, fleets = without_shapes(of_shapes), without_devices(of_devices)
-    calibrated = OperatorTime(
-        core,
-        hulls,
-        seen_devices(of_shapes, shapes),
-        unseen_devices(of_devices, fleets),
-        few_operators(of_devices, fleets),
-        model.rows,
-        model.flaws,
-        vendors,
+    calibrated = replace(
+        model,
+        seen=seen_devices(of_shapes, shapes),
+        unseen=unseen_devices(of_devices, fleets),
+        few=few_operators(of_devices, fleets),
     )
     return LeftOut(calibrated, fleets, shapes, few)
 

@@ -45,7 +45,7 @@ class LeftOut:
 
     def estimate(self, operators: pd.DataFrame, devices: Mapping[str, Device], in_stream: bool = False) -> Estimate:
         """Return the time of each row as that of a new shape: the model that answers did not see its fold."""
-        if not self.shapes:
+        if not self.shapes and self.few is None:
             return self.model.estimate(operators, devices, in_stream)
         fold = shape_fold(operators)
         value, spread = np.full(len(operators), np.nan), np.full(len(operators), np.nan)
@@ -57,7 +57,7 @@ class LeftOut:
         return Estimate(value, spread, reason)
 
     def _without_shapes(self, place: int) -> OperatorTime:
-        fleet = self.shapes[place]
+        fleet = self.shapes[place] if self.shapes else Core.empty()
         if self.few is not None:
             fleet = with_few(fleet, self.few.select(shape_fold(self.few.rows) != place))
         return replace(self.model, core=fleet)

@@ -34,7 +34,7 @@ class OperatorTime:
     seen: Calibration
     unseen: Calibration
     few: Calibration  # of devices with few rows
-    rows: Mapping[str, int]  # that the fit rests on, by "family|device"
+    rows: Mapping[str, int]  # usable ones by "family|device", of which a fit takes a sample
     flaws: tuple[str, ...] = ()
     vendors: frozenset[str] = frozenset()  # of the devices with many rows
 

@@ -7,11 +7,10 @@ import pandas as pd
 
 FOLDS = 2  # of groups of shapes
 _SHAPE = ("batch", "m", "n", "k", "rows", "columns", "heads")
-_CELL = 1.0  # size of a group of shapes, as the binary logarithm of a size
 
 
 def shape_fold(rows: pd.DataFrame) -> np.ndarray:
     """Return the number of the fold of each row of a table of operators; similar shapes share it."""
-    cells = np.floor(np.log2(rows[list(_SHAPE)].fillna(1.0).clip(lower=1.0)) / _CELL).astype("int64")
+    cells = np.floor(np.log2(rows[list(_SHAPE)].fillna(1.0).clip(lower=1.0))).astype("int64")  # a factor of two
     hashed = pd.util.hash_pandas_object(pd.DataFrame(cells), index=False).to_numpy()
     return np.asarray(hashed % np.uint64(1009) % np.uint64(FOLDS), dtype="int64")

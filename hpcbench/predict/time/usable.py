@@ -11,12 +11,8 @@ from hpcbench.predict.devices.device import Device
 from hpcbench.predict.operators.device_columns import PRECISIONS
 from hpcbench.predict.operators.roofline import MATRIX_KINDS
 from hpcbench.predict.operators.states import at_lower_clock, lowered_power_limit
-from hpcbench.predict.tables import operators as table
 from hpcbench.predict.time.families import families
 from hpcbench.util.text import plural
-
-_CONTRADICTION = 2.0  # factor between the times of rows with the same key
-_SAME = ("device", "library", "kernel_name", "timing", "clock_mhz", "power_limit_w", "threads", *table.WORK)
 
 
 def reasons(rows: pd.DataFrame, devices: Mapping[str, Device]) -> pd.Series:
@@ -34,9 +30,12 @@ def reasons(rows: pd.DataFrame, devices: Mapping[str, Device]) -> pd.Series:
 
 
 def usable(rows: pd.DataFrame, devices: Mapping[str, Device]) -> tuple[pd.DataFrame, list[str]]:
-    """Return the rows with a time that a fit can use, and a text for each kind of flaw with the number of its rows."""
+    """Return the rows with a time that a fit can use, and a text for each kind of flaw with the number of its rows.
+
+    `basis_of` counts the rows of devices without a description.
+    """
     flaws = []
-    timed = rows[rows["time_s"].notna()]
+    timed = rows[rows["time_s"].notna() & rows["device"].isin(list(devices))]
     positive = timed["time_s"] > 0
     if not positive.all():
         flaws.append(f"{plural(int((~positive).sum()), 'row')} left out: their time is zero or negative")
@@ -54,18 +53,7 @@ def usable(rows: pd.DataFrame, devices: Mapping[str, Device]) -> tuple[pd.DataFr
         if left_out.any():
             flaws.append(f"{plural(int(left_out.sum()), 'row')} left out: {why_slowed}")
         kept = kept[~left_out].reset_index(drop=True)
-    contradictory = _contradictions(kept)
-    if contradictory:
-        flaws.append(f"{contradictory} rows contradict others: the same operator, times over 2x apart")
     return kept, flaws
-
-
-def _contradictions(rows: pd.DataFrame) -> int:
-    """Return how many rows share their key with a row whose time differs by more than the factor."""
-    keys = pd.util.hash_pandas_object(rows[list(_SAME)], index=False)
-    repeated = keys.duplicated(keep=False)
-    times = rows["time_s"][repeated].groupby(keys[repeated])
-    return int((times.transform("max") > _CONTRADICTION * times.transform("min")).sum())
 
 
 def capped(rows: pd.DataFrame, most: int, seed: int = 0) -> np.ndarray:

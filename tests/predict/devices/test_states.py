@@ -8,7 +8,7 @@ import pytest
 
 from hpcbench.config.devices.load import load_devices
 from hpcbench.errors import UserError
-from hpcbench.predict.devices.described import devices
+from hpcbench.predict.devices.described import described
 from hpcbench.predict.devices.device import Device
 from hpcbench.predict.devices.states import check_clock_mhz, check_power_limit_w
 
@@ -49,7 +49,10 @@ def test_without_a_known_lowest_limit_it_is_a_fifth_of_the_board_power(limit: fl
 
 
 def test_no_described_device_has_a_lowest_limit_below_that_of_devices_without_one() -> None:
-    known = [each for each in devices(load_devices()).values() if each.lowest_power_limit_w]
+    table = load_devices()
+    all_devices = [described(name, table.descriptions[name]) for name in table]
+    known = [each for each in all_devices if each.lowest_power_limit_w]
+    assert known
     for device in known:
         limit = max(device.lowest_power_limit_w or 0.0, device.board_power_w / 5)
         assert check_power_limit_w(replace(device, lowest_power_limit_w=None), limit) == device.lowest_power_limit_w

@@ -41,7 +41,7 @@ def test_a_device_without_a_description_has_no_bounds() -> None:
 
 
 def test_the_soft_maximum_is_largest_for_equal_times() -> None:
-    found = Bounds(np.array([1.0, 1.0]), np.array([1.0, 0.0])).soft_s(4.0)
+    found = Bounds(np.array([1.0, 1.0]), np.array([1.0, 0.0])).soft_s()
     assert found == pytest.approx([2**0.25, 1.0])
 
 

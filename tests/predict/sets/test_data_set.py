@@ -90,6 +90,9 @@ def test_errors_name_the_file_the_column_and_a_similar_column() -> None:
         rows_to_predict({"operators_time.csv": files["operators_time.csv"].head(0)})
     with pytest.raises(UserError, match="row 0 is not an operator: Linear \\[1, 2"):
         rows_to_predict({"networks_operators.csv": files["networks_operators.csv"].assign(shape="[1, 2")})
+    huge = f"[1, 2, {10**400}]"
+    with pytest.raises(UserError, match="row 0 is not an operator: Linear"):
+        rows_to_predict({"networks_operators.csv": files["networks_operators.csv"].assign(shape=huge)})
 
 
 @pytest.mark.parametrize(

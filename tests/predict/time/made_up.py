@@ -9,6 +9,8 @@ import pandas as pd
 
 from hpcbench.predict.devices.device import Device
 from hpcbench.predict.tables import operators as table
+from hpcbench.predict.time.fitting import fit_with_left_out
+from hpcbench.predict.time.model import OperatorTime
 
 FLOOR_S, EVENTS_S = 30e-6, 17e-6
 
@@ -55,3 +57,8 @@ def products(devices: dict[str, Device], count: int, slowness: float = 1.5, seed
             )
         )  # fmt: skip
     return table.complete(pd.concat(frames, ignore_index=True))
+
+
+def fit(rows: pd.DataFrame, devices: dict[str, Device]) -> OperatorTime:
+    """Return the model fitted on rows."""
+    return fit_with_left_out(rows, devices).model

@@ -9,12 +9,11 @@ import pytest
 
 from hpcbench.predict.calibration.intervals import ALL, Calibration
 from hpcbench.predict.time.calibrate import few_operators, unseen_devices
-from hpcbench.predict.time.fitting import fit
 from hpcbench.predict.time.folds import without_devices
 from hpcbench.predict.time.model import OperatorTime, half_width
 from hpcbench.predict.time.prepared import prepare
 from hpcbench.predict.time.priors import CALIBRATION
-from tests.predict.time.made_up import DEVICES, FLOOR_S, device, products
+from tests.predict.time.made_up import DEVICES, FLOOR_S, device, fit, products
 
 
 def test_a_data_type_has_a_width_of_its_own_if_it_is_calibrated() -> None:

@@ -83,8 +83,17 @@ def test_a_few_rows_do_not_tell_their_own_shapes(fitted: LeftOut) -> None:
     assert np.mean(np.abs(unseen)) > np.mean(np.abs(seen))
 
 
-def test_without_a_calibration_nothing_is_left_out() -> None:
+def test_without_rows_nothing_is_left_out() -> None:
     rows = products(DEVICES, 120)
-    found = fit_with_left_out(rows, DEVICES, calibrate=False)
+    found = fit_with_left_out(rows.head(0), DEVICES)
     assert (found.shapes, found.devices) == ((), {})
-    assert found.estimate(rows, DEVICES).log_value == pytest.approx(found.model.estimate(rows, DEVICES).log_value)
+    assert found.estimate(rows, DEVICES).log_value == pytest.approx(PRIOR.estimate(rows, DEVICES).log_value)
+
+
+def test_without_a_fleet_a_few_rows_do_not_tell_their_own_shapes() -> None:
+    alone = {"middle": DEVICES["middle"]}
+    rows = products(alone, 60, SLOW)
+    found = fit_with_left_out(rows, alone)
+    seen = errors(found.model.estimate(rows, alone).log_value, rows)
+    unseen = errors(found.estimate(rows, alone).log_value, rows)
+    assert np.mean(np.abs(unseen)) > 1.05 * np.mean(np.abs(seen))

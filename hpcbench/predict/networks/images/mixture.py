@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from hpcbench.predict.tables.prediction import Floats
+
 _LEAST = 1e-30  # second: stands for none
 _LINEAR_ABOVE = 0.1  # difference of logarithms above which the loss is linear
 

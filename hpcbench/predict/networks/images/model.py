@@ -13,15 +13,10 @@ from numpy.typing import NDArray
 from hpcbench.predict.choice.ratios import PRIOR_OF_RATIOS, RatioErrors
 from hpcbench.predict.devices.device import CPU, GPU, Device
 from hpcbench.predict.networks.catalog.catalog import Catalog, shipped_catalog
-from hpcbench.predict.networks.images.core import (
-    Core,
-    fit_core,
-    groups,
-    measured_conditions,
-    prior_core,
-)
+from hpcbench.predict.networks.images.core import Core, fit_core, groups, measured_conditions, prior_core
 from hpcbench.predict.networks.images.intervals import Intervals, fit_intervals, prior_intervals
 from hpcbench.predict.networks.images.prepared import Prepared, prepare
+from hpcbench.predict.operators.states import lowered
 from hpcbench.predict.tables.prediction import Estimate, Floats
 from hpcbench.predict.tables.prediction import table as prediction_table
 
@@ -30,9 +25,9 @@ _FEWEST = 30  # rows of a kind of device for a fit
 
 @dataclass(frozen=True)
 class ImageNetworks:
-    """Fitted cores and intervals by kind of device, and the number of measured rows by group of `core.groups`.
+    """Fitted cores and intervals by kind of device, and the number of fitted rows by group of `core.groups`.
 
-    `conditions` are those of the measured rows, as of `core.measured_conditions`.
+    `conditions` are those of the fitted rows, as of `core.measured_conditions`.
     """
 
     cores: Mapping[str, Core]
@@ -107,23 +102,22 @@ class ImageNetworks:
         )
 
 
-def fit(
-    networks: pd.DataFrame, catalog: Catalog, devices: Mapping[str, Device], calibrate: bool = True
-) -> ImageNetworks:
+def fit(networks: pd.DataFrame, catalog: Catalog, devices: Mapping[str, Device]) -> ImageNetworks:
     """Return the model of a table of networks with times in seconds per step.
 
-    Rows that cannot be used do not count. A kind of device with too few rows has the prior, with wide intervals.
-    Without `calibrate`, all intervals are those of the prior.
+    Rows that cannot be used, or that were measured at a lower clock or power limit, do not count. Nor do those of a
+    kind of device with too few rows, which has the prior, with wide intervals.
     """
     timed = networks[networks["time_s"] > 0]
-    usable, _ = prepare(timed, catalog, devices)
+    usable, _ = prepare(timed[~lowered(timed, devices)], catalog, devices)
+    counts = pd.Series(usable.kind, dtype="object").value_counts()
+    fitted = usable.select(np.isin(usable.kind, list(counts.index[counts >= _FEWEST])))
     cores, intervals = {}, {}
     for kind in (GPU, CPU):
-        rows = usable.select(usable.kind == kind)
-        enough = len(rows.rows) >= _FEWEST
+        rows = fitted.select(fitted.kind == kind)
+        enough = len(rows.rows) > 0
         cores[kind] = fit_core(kind, rows) if enough else prior_core(kind)
-        intervals[kind] = fit_intervals(kind, rows) if enough and calibrate else prior_intervals()
-    counts = groups(usable.rows).value_counts()
-    rows_by_group = {str(name): int(count) for name, count in counts.items()}
-    conditions = frozenset(measured_conditions(usable.rows, usable.kind))
+        intervals[kind] = fit_intervals(kind, rows) if enough else prior_intervals()
+    rows_by_group = {str(name): int(count) for name, count in groups(fitted.rows).value_counts().items()}
+    conditions = frozenset(measured_conditions(fitted.rows, fitted.kind))
     return ImageNetworks(cores, intervals, rows_by_group, conditions, catalog)

@@ -35,7 +35,7 @@ def calls_of_step(operators: pd.DataFrame, networks: pd.DataFrame) -> Floats:
 
 
 def optimizer_bytes(work: Workload, networks: pd.DataFrame) -> Floats:
-    """Return the bytes that the optimizer of each network moves in a step: 0 without training, NaN if unknown.
+    """Return the bytes that the optimizer of each network moves in a training step, otherwise 0; NaN if not in `work`.
 
     It reads each weight, its gradient and the states of the optimizer, and writes the weight and the states. An
     unknown optimizer does not count, because a measured step may end before it.

@@ -9,13 +9,13 @@ import pandas as pd
 
 from hpcbench.predict.devices.device import Device
 from hpcbench.predict.operators.precision import precisions
+from hpcbench.predict.operators.roofline import PRODUCTS
 from hpcbench.predict.operators.states import lowered
 from hpcbench.predict.operators.sustained import sustained_bounds
 from hpcbench.predict.tables import operators as table
 from hpcbench.predict.tables.prediction import Floats
 
 ROW_WISE = "row_wise"
-PRODUCTS = (table.GEMM, table.BATCHED_GEMM)
 # Groups with one efficiency each; kinds that are not listed have none.
 GROUPS = {
     **{kind: kind for kind in (*PRODUCTS, table.SOFTMAX, table.LAYER_NORM)},

@@ -22,9 +22,9 @@ def calibrations(full: Observations, new: Observations, without: Observations) -
     """Return the calibrations by what is known of the device.
 
     `new` has the same rows as `full`, but the sums of each network are from a model that did not see its operators; in
-    `without`, it did not see those of the device.
+    `without`, it did not see those of the device. The network that is asked for can be new in all cases.
     """
-    devices = _calibration(_device_errors(full, full), shared=True)
+    devices = _calibration(_device_errors(full, new), shared=True)
     networks = _network_errors(full, new)
     return {
         NETWORKS: devices if networks.empty else _calibration(networks, shared=False),

@@ -26,6 +26,7 @@ from hpcbench.predict.networks.listed.ratio import Ratio
 from hpcbench.predict.networks.listed.refusals import reasons
 from hpcbench.predict.networks.listed.regular import RegularTime
 from hpcbench.predict.networks.listed.sums import kernel_times, sums
+from hpcbench.predict.tables.operators import MOST_UNKNOWN
 from hpcbench.predict.tables.prediction import Estimate, Floats
 
 _LEAST_SPREAD = 0.05  # of networks, as a logarithm
@@ -150,6 +151,7 @@ def fit(
 ) -> ListedNetworks:
     """Return the model fitted on measured operators, and on measured networks with lists; others are left out.
 
+    Networks that would be refused, because of operators of unknown kind, are left out, too.
     The model of `operator_time` answers for operators that neither regular groups nor measured streams of `operators`
     cover. In the calibrations, its fits that did not see the device or the operators answer.
     """
@@ -159,10 +161,16 @@ def fit(
     regular_time = regular.fit(operators, devices, similar)
     times = measured_times(operators, used["device"].unique(), regular_time)
     known = frozenset(operators["device"].unique())
+    prior = ListedNetworks(similar, times, Ratio({}), left_out.PRIOR, frozenset(), known, (), 0, PRIOR_OF_RATIOS)
     if used.empty:
-        return ListedNetworks(similar, times, Ratio({}), left_out.PRIOR, frozenset(), known, (), 0, PRIOR_OF_RATIOS)
+        return prior
     launched = kernels(lists)
-    full = observations(used, sums(used, kernel_times(used, launched, devices, times), devices), devices)
+    summed = sums(used, kernel_times(used, launched, devices, times), devices)
+    is_known = (summed["unknown"] <= MOST_UNKNOWN).to_numpy()
+    if not is_known.any():
+        return prior
+    used = used[is_known].reset_index(drop=True)
+    full = observations(used, summed[is_known].reset_index(drop=True), devices)
     new = full
     if times.devices:
         of_new = sums_of_new_networks(used, launched, devices, operators, times, operator_time)

@@ -28,13 +28,15 @@ def sums_of_new_networks(
     others: OperatorTime,
 ) -> pd.DataFrame:
     """Return the sums of networks, each from the operators that its list does not have; `others` is without them."""
+    names = {devices[name].name for name in times.devices if name in devices}
     own = operators[operators["device"].isin(list(times.devices))]
     of_own = pd.Series(keys(own), index=own.index, dtype="object")
     found = []
     for _, rows in networks.groupby("network", sort=False):
         listed = rows[["device", "threads", "list_id"]].merge(kernels, on="list_id")
         kept = own[~of_own.isin(keys(table.complete(listed)))]
-        model = replace(times.others, others=similar_times(kept, devices, others))
+        regular = times.others.with_own(names, kept, devices)
+        model = replace(regular, others=similar_times(kept, devices, others))
         asked = rows.reset_index(drop=True)
         found.append(sums(asked, kernel_times(asked, kernels, devices, model), devices).set_index(rows.index))
     return pd.concat(found).sort_index()

@@ -11,7 +11,7 @@ weighted by age and vendor.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -73,6 +73,18 @@ class RegularTime:
             for key, each in self.efficiencies.items()
         }
         return replace(self, efficiencies={key: each for key, each in kept.items() if each})
+
+    def with_own(self, names: Collection[str], operators: pd.DataFrame, devices: Mapping[str, Device]) -> RegularTime:
+        """Return the model in which these devices have no other efficiencies than those that these operators show."""
+        kept = self
+        for name in names:
+            kept = kept.without(name)
+        own = fit(operators, devices, self.others)
+        efficiencies = {
+            key: {**kept.efficiencies.get(key, {}), **own.efficiencies.get(key, {})}
+            for key in {**kept.efficiencies, **own.efficiencies}
+        }
+        return replace(self, efficiencies=efficiencies, kin={**self.kin, **own.kin})
 
     def _efficiency(self, keys: pd.Series, names: pd.Series, devices: Mapping[str, Device]) -> tuple[Floats, Floats]:
         pairs = keys + "\n" + names

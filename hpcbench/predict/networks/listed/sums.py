@@ -21,7 +21,7 @@ _PART_OF = {"": FORWARD, FORWARD: FORWARD, BACKWARD: BACKWARD, "accumulate": BAC
 # Time in which the host launches one kernel on a GPU, in seconds. In eager mode, it is 20 us in the public sets of
 # image networks, and over 30 us in those of transformers. That of generated code is an assumption.
 _LAUNCH_S = {network_table.EAGER: 20e-6, network_table.COMPILED: 3e-6}
-_CPU_CALL_S = 6e-6  # of the framework between two operators on CPUs: an assumption for the dispatcher of PyTorch
+_CPU_GAP_S = 6e-6  # of the framework between two operators on CPUs: an assumption for the dispatcher of PyTorch
 # Time of a step of a recurrent layer on a GPU, in seconds: steps wait for each other (J. Appleyard et al., "Optimizing
 # performance of recurrent neural networks on GPUs", 2016). The least time of a kernel and the gap to the next one.
 _RECURRENT_STEP_S = 5e-6
@@ -57,7 +57,7 @@ def kernel_times(
 
 def _between_s(rows: pd.DataFrame, devices: Mapping[str, Device]) -> Floats:
     """Return the time of the framework between two operators in seconds: on CPUs, it adds to that of operators."""
-    return np.where(_is_on(CPU, rows, devices), _CPU_CALL_S, 0.0)
+    return np.where(_is_on(CPU, rows, devices), _CPU_GAP_S, 0.0)
 
 
 def _steps_s(rows: pd.DataFrame, devices: Mapping[str, Device]) -> Floats:

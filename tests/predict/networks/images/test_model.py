@@ -128,3 +128,21 @@ def test_a_new_device_has_the_errors_of_new_networks_too(model: ImageNetworks) -
     found = model.intervals[GPU]
     assert all(found.unseen.quantiles[name] >= value for name, value in found.seen.quantiles.items())
     assert found.unseen.cluster > 0.0
+
+
+@pytest.mark.parametrize("state", [{"clock_mhz": 750.0}, {"power_limit_w": 150.0}])
+def test_times_in_lower_states_do_not_count(model: ImageNetworks, rows: pd.DataFrame, state: dict[str, float]) -> None:
+    slow = rows.assign(time_s=3 * rows["time_s"], **state)
+    found = fit(pd.concat([rows, slow], ignore_index=True), SMALL, DEVICES)
+    pd.testing.assert_frame_equal(found.predict(rows, DEVICES), model.predict(rows, DEVICES))
+
+
+def test_a_few_rows_of_a_kind_of_device_are_not_conditions_that_the_model_knows(rows: pd.DataFrame) -> None:
+    """Without enough rows for a fit, the prior answers, which does not rest on them."""
+    devices = {**DEVICES, "host": replace(DEVICES["one"], name="host", kind=CPU)}
+    few = rows[rows["device"] == "one"].head(5).assign(device="host")
+    found = fit(pd.concat([rows, few], ignore_index=True), SMALL, devices)
+    assert found.knows(rows, devices).all()
+    assert not found.knows(few, devices).any()
+    only = fit(few, SMALL, devices).predict(few, devices)
+    assert (only["basis_rows"] == 0).all()

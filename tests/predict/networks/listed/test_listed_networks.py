@@ -152,6 +152,30 @@ def test_a_device_under_another_of_its_names_is_the_one_of_the_fit() -> None:
     assert found.log_value == pytest.approx(same.log_value)
 
 
+def test_a_network_that_would_be_refused_is_not_fitted_on() -> None:
+    custom = {"kind": table.UNKNOWN, "function": "custom", "dtype": "float32", "phase": "forward", "bytes": BYTES_PER_S}
+    listed = pd.concat([LISTS, a_list("custom", row_wise(64, 64), custom)], ignore_index=True)
+    refused = some_networks({"device": "first", "network": "c", "list_id": "custom", "time_s": 9.0})
+    models = [
+        fit(networks, listed, DEVICES, NOTHING, Constant())
+        for networks in (_step(1.2), pd.concat([_step(1.2), refused], ignore_index=True))
+    ]
+    assert models[0].to_json() == models[1].to_json()
+    assert fit(refused, listed, DEVICES, NOTHING, Constant()).rows == 0
+
+
+def test_a_device_of_measured_operators_has_the_errors_of_networks_that_were_not_profiled() -> None:
+    """The operators of a profiled network were measured; without them, the model is off by a factor of three."""
+    listed = a_list("own", gemm(40, 40, 40))
+    measured = table.complete(pd.DataFrame([gemm(40, 40, 40)] * 2))
+    operators = measured.assign(device=["first", "second"], timing=table.STREAM, time_s=1e-3)
+    rows = [{"device": name, "network": "own", "list_id": "own", "time_s": 1e-3} for name in DEVICES]
+    model = fit(some_networks(*rows), listed, DEVICES, operators, Constant(3e-3))
+    known = fit(some_networks(*rows), listed, DEVICES, operators, Constant(1e-3))
+    found, expected = (each.calibrations[left_out.OPERATORS].cluster for each in (model, known))
+    assert found > expected + 0.5
+
+
 def test_a_measured_operator_counts_with_its_measured_time() -> None:
     listed = a_list("own", gemm(512, 512, 512, calls=4))
     networks = some_networks({"device": "first", "network": "own", "list_id": "own", "time_s": 0.008})
