@@ -56,7 +56,7 @@ def main() -> None:
     scored = scored_splits(wanted, with_baselines=not options.no_baselines)
     print_scores(scored)
     print_choices(scored)
-    print("\n".join(acceptance(scores(scored), choices(_unseen(scored)), choices(scored))))
+    print("\n".join(acceptance(scores(scored), choices(_unseen(scored)), choices(_seen(scored)))))
     if options.learning_curve:
         print_learning_curve(data)
 
@@ -105,8 +105,8 @@ def print_scores(scored: pd.DataFrame) -> None:
 
 
 def print_choices(scored: pd.DataFrame) -> None:
-    """Print how often choices by predictions are right: among unseen devices, and over all splits."""
-    for title, rows in (("unseen devices", _unseen(scored)), ("all splits", scored)):
+    """Print how often choices by predictions are right: among unseen devices, and for unseen networks."""
+    for title, rows in (("unseen devices", _unseen(scored)), ("unseen networks", _seen(scored))):
         print(f"\nchoices, {title}")
         for each in choices(rows):
             regret = "" if math.isnan(each.regret) else f", regret {each.regret:.1f} % (worst {each.worst_regret:.1f})"
@@ -133,6 +133,10 @@ def print_learning_curve(data: DataSet) -> None:
 
 def _unseen(scored: pd.DataFrame) -> pd.DataFrame:
     return scored[scored["split"].str.startswith("without")]
+
+
+def _seen(scored: pd.DataFrame) -> pd.DataFrame:
+    return scored[scored["split"].str.startswith("fold")]
 
 
 def _is_of(split: Split, devices: list[str] | None) -> bool:

@@ -48,13 +48,17 @@ LIMITS = (
     Limit("energy of networks, unseen GPU", "networks_energy_inf", "energy_j", "unseen", 22),
     Limit("power of networks, unseen GPU", "networks_energy_inf", "power_w", "unseen", 15),
 )  # fmt: skip
-_PAIRS, _CLOSE, _CLOCK, _POWER_LIMIT = 0.95, 0.85, 2.0, 5.0
+_PAIRS, _CLOSE = 0.95, 0.85
+_REGRETS = {"best clock": 2.0, "best power limit": 5.0}  # percent
 _BEST, _BEST_BY_ENERGY = 0.95, 0.90
 _SEEN, _UNSEEN, _WORST, _WIDTHS = (0.87, 0.95), 0.85, 0.75, {"seen": 0.6, "unseen": 1.2}
 
 
-def acceptance(found: Sequence[Score], unseen: Sequence[Choice], every: Sequence[Choice]) -> Iterator[str]:
-    """Yield a line per limit that the data allow to check: the figure, the limit, and whether it is met."""
+def acceptance(found: Sequence[Score], unseen: Sequence[Choice], seen: Sequence[Choice]) -> Iterator[str]:
+    """Yield a line per limit that the data allow to check: the figure, the limit, and whether it is met.
+
+    `unseen` are choices among devices that were left out, and `seen` those for networks that were.
+    """
     yield "\nacceptance"
     for limit in LIMITS:
         for each in found:
@@ -64,24 +68,28 @@ def acceptance(found: Sequence[Score], unseen: Sequence[Choice], every: Sequence
                 median = f" ({limit.median:g})" if limit.median < math.inf else ""
                 figure = f"{each.mape:.1f} ({each.median_ape:.1f})"
                 yield _line(f"{limit.name} [{each.devices}]", figure, f"<= {limit.mape:g}{median} %", met)
-    yield from _of_choices(unseen, every)
+    yield from _of_choices(unseen, "unseen")
+    yield from _of_choices(seen, "seen")
     yield from _of_intervals(found)
 
 
-def _of_choices(unseen: Sequence[Choice], every: Sequence[Choice]) -> Iterator[str]:
-    for each in unseen:
-        if each.question.startswith("order") and each.file.startswith("networks_time_torch"):
-            least = _CLOSE if "within" in each.question else _PAIRS
-            name = f"torchvision, {each.question}"
+def _of_choices(found: Sequence[Choice], devices: str) -> Iterator[str]:
+    for each in found:
+        name = f"{each.question}: {each.file} {each.quantity} [{devices}]"
+        most, least = _REGRETS.get(each.question), _least_right(each)
+        if most is not None:
+            yield _line(name, f"regret {each.regret:.1f}", f"<= {most:g} %", each.regret <= most)
+        elif least is not None:
             yield _line(name, f"{each.right:.1%} of {each.choices}", f">= {least:.0%}", each.right >= least)
-        elif each.question == BEST:
-            least = _BEST_BY_ENERGY if each.quantity.startswith("energy") else _BEST
-            name = f"{each.question}: {each.file} {each.quantity}"
-            yield _line(name, f"{each.right:.1%} of {each.choices}", f">= {least:.0%}", each.right >= least)
-    for each in every:
-        most = {"best clock": _CLOCK, "best power limit": _POWER_LIMIT}.get(each.question)
-        if most:
-            yield _line(f"{each.question}: regret", f"{each.regret:.1f}", f"<= {most:g} %", each.regret <= most)
+
+
+def _least_right(choice: Choice) -> float | None:
+    """Return the least fraction of right choices; None for a question without a limit."""
+    if choice.question == BEST:
+        return _BEST_BY_ENERGY if choice.quantity.startswith("energy") else _BEST
+    if choice.question.startswith("order") and choice.file.startswith("networks_time_torch"):
+        return _CLOSE if "within" in choice.question else _PAIRS
+    return None
 
 
 def _of_intervals(found: Sequence[Score]) -> Iterator[str]:
