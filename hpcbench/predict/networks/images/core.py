@@ -67,18 +67,15 @@ class Core:
 
 
 def groups(rows: pd.DataFrame) -> pd.Series:
-    """Return the group of each row whose errors are alike: device, phase, and half or full precision."""
-    return rows["device"] + "|" + rows["phase"] + "|" + _precision(rows)
+    """Return the group of each row whose errors are alike: device, phase, and half precision, TF32 or float32."""
+    return rows["device"] + "|" + rows["phase"] + "|" + rows["dtype"].mask(rows["dtype"].isin(HALF), "half")
 
 
 def measured_conditions(rows: pd.DataFrame, kind: NDArray[np.object_]) -> pd.Series:
     """Return what a kind of device was measured in: kind, phase, half or full precision, and execution."""
     of_device = pd.Series(kind, index=rows.index, dtype="object")
-    return of_device + "|" + rows["phase"] + "|" + _precision(rows) + "|" + rows["execution"]
-
-
-def _precision(rows: pd.DataFrame) -> pd.Series:
-    return rows["dtype"].isin(HALF).map({True: "half", False: "full"})
+    precision = rows["dtype"].isin(HALF).map({True: "half", False: "full"})
+    return of_device + "|" + rows["phase"] + "|" + precision + "|" + rows["execution"]
 
 
 def prior_core(kind: str) -> Core:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from hpcbench.predict.calibration import stored
 from hpcbench.predict.calibration.intervals import ALL, OF_DEVICES, Calibration, calibrated, new_draw
 from hpcbench.predict.choice.ratios import PRIOR_OF_RATIOS, RatioErrors, ratio_errors
+from hpcbench.predict.devices.device import FLOAT32, TF32
 from hpcbench.predict.networks.images.core import fit_core
 from hpcbench.predict.networks.images.correction import Correction, fit_correction
 from hpcbench.predict.networks.images.prepared import Prepared
@@ -152,7 +153,7 @@ def _errors(kind: str, rows: Prepared, tests: list[NDArray[np.bool_]]) -> tuple[
 
 def _items(rows: pd.DataFrame) -> pd.Series:
     """Return what each row ran: rows of two devices with the same text can be compared."""
-    columns = rows[list(_WORK)].astype("string").fillna("")
+    columns = rows.assign(dtype=rows["dtype"].replace(TF32, FLOAT32))[list(_WORK)].astype("string").fillna("")
     return columns[_WORK[0]].str.cat(columns[list(_WORK[1:])], sep="|")
 
 

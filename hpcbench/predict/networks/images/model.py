@@ -38,12 +38,14 @@ class ImageNetworks:
 
     def estimate(self, networks: pd.DataFrame, devices: Mapping[str, Device]) -> Estimate:
         """Return the seconds of one step of each row of a table of networks, on the device that it names."""
-        return self._estimated(networks, devices)[0]
+        return self._estimated(*prepare(networks, self.catalog, devices))[0]
 
     def predict(self, networks: pd.DataFrame, devices: Mapping[str, Device]) -> pd.DataFrame:
         """Return the predictions of `estimate` with their intervals and their basis, as `prediction.COLUMNS`."""
-        found, half = self._estimated(networks, devices)
-        rows = groups(networks).map(self.rows).fillna(0).to_numpy(dtype="int64")
+        asked, reason = prepare(networks, self.catalog, devices)
+        found, half = self._estimated(asked, reason)
+        rows = np.zeros(len(networks), dtype="int64")
+        rows[reason == ""] = groups(asked.rows).map(self.rows).fillna(0).to_numpy(dtype="int64")
         measured = {name.split("|")[0] for name in self.rows}
         basis = np.where(rows > 0, rows, sum(self.rows.values()))
         table = prediction_table(found.log_value, half, found.reason)
@@ -66,9 +68,8 @@ class ImageNetworks:
             (self.intervals[each].ratios for each in kinds), key=lambda each: each.factor, default=PRIOR_OF_RATIOS
         )
 
-    def _estimated(self, networks: pd.DataFrame, devices: Mapping[str, Device]) -> tuple[Estimate, Floats]:
-        asked, reason = prepare(networks, self.catalog, devices)
-        log_value, spread, half = (np.full(len(networks), np.nan) for _ in range(3))
+    def _estimated(self, asked: Prepared, reason: NDArray[np.object_]) -> tuple[Estimate, Floats]:
+        log_value, spread, half = (np.full(len(reason), np.nan) for _ in range(3))
         places = np.flatnonzero(reason == "")
         for kind, core in self.cores.items():
             mask = asked.kind == kind

@@ -18,6 +18,7 @@ from hpcbench.predict.tables.networks import INFERENCE, STEP, TRAINING
 from hpcbench.predict.tables.prediction import Floats
 
 _DTYPES = (*HALF, FLOAT32, TF32)
+_EQUAL = 1.05  # ratio of two rates up to which they are equal: data sheets round them
 _OF_DEVICE = ("vector_units", "converted_half", "ridge_point")  # conditions that trees must not use
 _FOR_TREES = [place for place, name in enumerate(CONDITIONS) if name not in _OF_DEVICE]
 _ARITHMETIC = np.array([name.startswith("arithmetic") for name in COMPONENTS])
@@ -26,7 +27,10 @@ _TRAFFIC = np.array([name.startswith("traffic") for name in COMPONENTS])
 
 @dataclass(frozen=True)
 class Prepared:
-    """Rows that can be predicted: `rows` of the table, seconds by component, conditions, and plain features."""
+    """Rows that can be predicted: `rows` of the table, seconds by component, conditions, and plain features.
+
+    Rows in TF32 are in float32 if their device computes both equally fast.
+    """
 
     rows: pd.DataFrame
     kind: NDArray[np.object_]  # of the device
@@ -55,7 +59,7 @@ def prepare(
     reason = np.array(
         [_refusal(device, dtype, phase, unit, devices) for device, dtype, phase, unit in asked], dtype=np.object_
     )
-    rows = networks[reason == ""].reset_index(drop=True)
+    rows = _with_precision(networks[reason == ""].reset_index(drop=True), devices)
     work = workload(rows, catalog)
     answered = work.reason == ""
     reason[np.flatnonzero(reason == "")[~answered]] = work.reason[~answered]
@@ -73,6 +77,11 @@ def prepare(
 def features(rows: Prepared, fractions: Floats) -> Floats:
     """Return the features of the correction: fractions of components, conditions and plain features."""
     return np.column_stack([fractions, rows.conditions[:, _FOR_TREES], rows.plain])
+
+
+def _with_precision(rows: pd.DataFrame, devices: Mapping[str, Device]) -> pd.DataFrame:
+    equal = [name for name, each in devices.items() if each.flops_per_s(TF32) <= _EQUAL * each.flops_per_s(FLOAT32)]
+    return rows.assign(dtype=rows["dtype"].mask((rows["dtype"] == TF32) & rows["device"].isin(equal), FLOAT32))
 
 
 def _plain(rows: pd.DataFrame, seconds: Floats) -> Floats:

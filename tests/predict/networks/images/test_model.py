@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from hpcbench.predict.choice.ratios import PRIOR_OF_RATIOS
-from hpcbench.predict.devices.device import CPU, FLOAT16, GPU, Device
+from hpcbench.predict.devices.device import CPU, FLOAT16, GPU, TF32, Device
 from hpcbench.predict.networks.catalog.catalog import Catalog, catalog_of
 from hpcbench.predict.networks.images.intervals import prior_intervals
 from hpcbench.predict.networks.images.model import ImageNetworks, fit
@@ -66,6 +66,19 @@ def test_an_unseen_device_is_scaled_by_its_description(model: ImageNetworks, row
     large = (of_one["batch_size"] == 512).to_numpy()
     assert (unseen["predicted"] < seen["predicted"])[large].all()
     assert (np.log(unseen["upper"] / unseen["lower"]) > 1.05 * np.log(seen["upper"] / seen["lower"])).all()
+
+
+def test_times_in_tf32_tell_of_float32_only_without_units_for_it(rows: pd.DataFrame) -> None:
+    matrix = MappingProxyType({FLOAT16: 1e14, TF32: 5e13})
+    devices = {**DEVICES, "one": replace(DEVICES["one"], matrix_flops_per_s=matrix)}
+    relaxed = rows.assign(dtype=rows["dtype"].replace("float32", TF32))
+    model = fit(relaxed, SMALL, devices)
+    asked = rows[(rows["dtype"] == "float32") & (rows["batch_size"] == 512)]
+    found = model.predict(asked, devices)
+    width = pd.Series(np.log(found["upper"] / found["lower"]).to_numpy(), index=asked["device"].to_numpy())
+    assert width["one"].min() > width["two"].max()
+    own = [model.rows.get(f"{name}|inference|{dtype}", 0) for name in ("one", "two") for dtype in (TF32, "float32")]
+    assert own == [16, 0, 0, 16]
 
 
 def test_intervals_hold_the_measured_times(model: ImageNetworks, rows: pd.DataFrame) -> None:
