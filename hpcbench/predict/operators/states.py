@@ -1,4 +1,4 @@
-"""Which operators ran, or are asked for, at a lower clock or power limit than the device's own."""
+"""Which rows of operators or networks are of a lower clock or power limit than the device's own."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _SAME_LIMIT = 0.99  # fraction of a power limit from which on another one is equ
 
 
 def at_lower_clock(rows: pd.DataFrame, devices: Mapping[str, Device]) -> np.ndarray:
-    """Return whether the locked clock of each row of a table of operators is below the boost clock of its device.
+    """Return whether the locked clock of each row is below the boost clock of its device.
 
     Rows without a locked clock ran at up to the boost clock.
     """
