@@ -29,7 +29,7 @@ from hpcbench.predict.networks.listed.sums import kernel_times, sums
 from hpcbench.predict.tables.operators import MOST_UNKNOWN
 from hpcbench.predict.tables.prediction import Estimate, Floats
 
-_LEAST_SPREAD = 0.05  # of networks, as a logarithm
+_LEAST_SPREAD = 0.05  # of networks, as a logarithm: an assumption
 _HOST_SPREAD = 0.4  # of the launches of a host, as a logarithm: hosts and versions differ by a factor of two
 
 
