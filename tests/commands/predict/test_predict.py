@@ -98,7 +98,7 @@ def test_json_and_csv_have_a_row_for_each_case_device_and_state(predict: Callabl
 def test_a_case_that_cannot_be_predicted_has_its_reason(predict: Callable[..., Any]) -> None:
     done = predict("--device", GPUS, batches=(4, 13, 14), expect=1)
     assert "not predicted: it is odd" in done.stdout
-    assert "operators of unknown kind, over 10 %: mine.secret.default" in done.stdout
+    assert "of the predicted time (limit: 10 %): mine.secret.default" in done.stdout
     assert "no case of the experiment can be predicted" in predict("--device", GPUS, batches=(14,), expect=2).stderr
 
 
