@@ -18,9 +18,10 @@ from pathlib import Path
 import pandas as pd
 from predict_acceptance import acceptance
 from predict_baselines import BASELINES, baselines
-from predict_splits import Split, leave_groups_out, leave_one_device_out, with_few_operators
+from predict_splits import Split, devices_of, leave_groups_out, leave_one_device_out, of_devices, with_few_operators
 
 from hpcbench.commands.shared.predictor_data import folder_tables
+from hpcbench.errors import nearest
 from hpcbench.predict.evaluation.answers import answers, relative_energies
 from hpcbench.predict.evaluation.choices import choices
 from hpcbench.predict.evaluation.evaluate import KEY, without_targets
@@ -46,14 +47,17 @@ def main() -> None:
     print(f"{len(data.operators):,} rows of operators, {len(data.networks):,} of networks")
     for flaw in data.flaws:
         print(f"flaw: {flaw}")
+    known = devices_of(data)
+    for name in options.devices or ():
+        if name not in known:
+            parser.error(f"--devices: device '{name}' not found; {nearest(name, known)}")
     makers = {
         "devices": lambda: leave_one_device_out(data),
         "few": lambda: with_few_operators(data, options.seeds),
         "groups": lambda: leave_groups_out(data),
     }
     chosen = chain.from_iterable(makers[name]() for name in options.splits)
-    wanted = [each for each in chosen if _is_of(each, options.devices)]
-    scored = scored_splits(wanted, with_baselines=not options.no_baselines)
+    scored = scored_splits(of_devices(chosen, options.devices), with_baselines=not options.no_baselines)
     print_scores(scored)
     print_choices(scored)
     print("\n".join(acceptance(scores(scored), choices(_unseen(scored)), choices(_seen(scored)))))
@@ -120,7 +124,7 @@ def print_learning_curve(data: DataSet) -> None:
     for split in leave_one_device_out(data):
         if split.test.operators.empty:
             continue
-        others = [name for name in devices if split.name != f"without {name}"]
+        others = [name for name in devices if name != split.device]
         cells = []
         for count in range(1, len(others) + 1):
             kept = split.train.operators["device"].isin(others[:count]).to_numpy()
@@ -137,10 +141,6 @@ def _unseen(scored: pd.DataFrame) -> pd.DataFrame:
 
 def _seen(scored: pd.DataFrame) -> pd.DataFrame:
     return scored[scored["split"].str.startswith("fold")]
-
-
-def _is_of(split: Split, devices: list[str] | None) -> bool:
-    return devices is None or any(f" {name}" in split.name for name in devices) or split.name.startswith("fold")
 
 
 def _key(each: Score) -> tuple[str, str, str, str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -21,18 +21,19 @@ Mask = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Split:
-    """One division of a data set."""
+    """One division of a data set; `device` is the one that it leaves out, empty if it divides the rows of all."""
 
     name: str
     train: DataSet
     test: DataSet
+    device: str = ""
 
 
 def leave_one_device_out(data: DataSet) -> Iterator[Split]:
     """Yield a split for each device: all of its rows are predicted, and none is trained on."""
-    for device in _devices(data):
+    for device in devices_of(data):
         operators, networks = _of(data.operators, device), _of(data.networks, device)
-        yield _split(data, f"without {device}", operators, networks)
+        yield replace(_split(data, f"without {device}", operators, networks), device=device)
 
 
 def with_few_operators(data: DataSet, seeds: int) -> Iterator[Split]:
@@ -45,7 +46,7 @@ def with_few_operators(data: DataSet, seeds: int) -> Iterator[Split]:
             split = _split(data, f"{FEW} operators of {device}, seed {seed}", operators, _of(data.networks, device))
             no_networks = np.zeros(len(split.test.networks), dtype=bool)
             tested = split.test.where(np.ones(len(split.test.operators), dtype=bool), no_networks)
-            yield replace(split, test=tested)
+            yield replace(split, test=tested, device=device)
 
 
 def leave_groups_out(data: DataSet, folds: int = FOLDS) -> Iterator[Split]:
@@ -58,13 +59,19 @@ def leave_groups_out(data: DataSet, folds: int = FOLDS) -> Iterator[Split]:
         yield _split(data, f"fold {fold + 1} of {folds}", shapes == fold, chosen)
 
 
+def of_devices(splits: Iterable[Split], names: Collection[str] | None) -> Iterator[Split]:
+    """Yield the splits that leave out one of these devices, and those that leave out none; all without names."""
+    return (each for each in splits if names is None or not each.device or each.device in names)
+
+
+def devices_of(data: DataSet) -> list[str]:
+    """Return the names of the devices with rows."""
+    return sorted(set(data.operators["device"]) | set(data.networks["device"]))
+
+
 def _split(data: DataSet, name: str, operators: Mask, networks: Mask) -> Split:
     tested = operators & _sampled(data.operators, operators)
     return Split(name, data.where(~operators, ~networks), data.where(tested, networks))
-
-
-def _devices(data: DataSet) -> list[str]:
-    return sorted(set(data.operators["device"]) | set(data.networks["device"]))
 
 
 def _of(table: pd.DataFrame, device: str) -> Mask:

@@ -47,6 +47,10 @@ class UserError(Exception):
         return "\n".join([*map(str, self.findings), *filter(None, [self.rest])])
 
 
+class NotFoundError(UserError):
+    """A sweep or file that the user named does not exist."""
+
+
 def nearest(word: str, known: Iterable[str]) -> str:
     """Return a hint with the known names that begin with `word`, otherwise the closest one, otherwise all."""
     names = sorted(set(known))

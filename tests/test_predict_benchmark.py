@@ -35,6 +35,19 @@ def test_a_device_is_either_trained_on_or_tested(data: DataSet) -> None:
         assert len(each.train.operators) + len(each.test.operators) == len(data.operators)
 
 
+def test_devices_are_left_out_by_their_whole_names(data: DataSet) -> None:
+    splits = [
+        *predict_splits.leave_one_device_out(data),
+        *predict_splits.with_few_operators(data, 1),
+        *predict_splits.leave_groups_out(data),
+    ]
+    found = [each.name for each in predict_splits.of_devices(splits, ["GPU A"])]
+    assert found[:2] == ["without GPU A", f"{predict_splits.FEW} operators of GPU A, seed 0"]
+    assert found[2:] == [each.name for each in splits if each.name.startswith("fold")]
+    assert not list(predict_splits.of_devices(splits[:4], ["GPU"]))
+    assert len(list(predict_splits.of_devices(splits, None))) == len(splits)
+
+
 def test_few_operators_of_a_device_are_trained_on(data: DataSet) -> None:
     for each in predict_splits.with_few_operators(data, seeds=2):
         (device,) = set(each.test.operators["device"])

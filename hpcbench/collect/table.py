@@ -25,7 +25,7 @@ from hpcbench.core.record import Record
 from hpcbench.core.record_field import columns, values_at
 from hpcbench.core.samples import SAMPLES
 from hpcbench.models import inputs, optimizers, schedules
-from hpcbench.store.records import has_log, interference_causes
+from hpcbench.store.records import has_log, interference_causes, is_throttled
 from hpcbench.store.run_record import RunRecord
 from hpcbench.store.workspace import SweepPaths, log_name
 
@@ -128,6 +128,7 @@ def _row(record: Record) -> dict[str, Any]:
         **_thread_search(record),
         **{f"effective_{name}": (record.settings or {}).get(key) for name, key in _EFFECTIVE.items()},
         "interference_causes": interference_causes(record),
+        "throttled": is_throttled(record),
         **_of_curve(record),
         "compile_s": _compile_s(record),
         "physical_cores_per_task": _of_each_task(record.physical_cores),

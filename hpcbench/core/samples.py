@@ -55,6 +55,7 @@ def harmonic_mean(times_s: Sequence[float]) -> float:
 
 
 CLEAN, INTERFERENCE, UNMONITORED = "clean", "interference", "unmonitored"
+THROTTLING = "throttling"  # a cause of interference: a CPU quota, heat or a power brake slowed the run down
 
 
 TOO_MANY = 0.2  # fraction of windows with interference in a clean run: the median is robust against them

@@ -15,7 +15,7 @@ from hpcbench.core import status
 from hpcbench.core.frameworks import OPERATOR
 from hpcbench.core.record import SCHEMA, Record
 from hpcbench.core.run_spec import COMMAND, JOB_NAME
-from hpcbench.core.samples import INTERFERENCE
+from hpcbench.core.samples import INTERFERENCE, THROTTLING, TOO_MANY
 from hpcbench.core.typed_json import MAX_INT, MIN_INT, InvalidError, from_json
 from hpcbench.core.used_parameters import UsedParameters
 from hpcbench.errors import UserError
@@ -248,6 +248,18 @@ def interference_causes(record: Record) -> str | None:
     if record.interference is None or not has_interference(record):
         return None
     return ", ".join(dict.fromkeys(cause for found in record.interference.found for cause in found.causes))
+
+
+def is_throttled(record: Record) -> bool:
+    """Return whether a CPU quota, heat or a power brake slowed a run down in more than TOO_MANY of its windows.
+
+    Only monitored windows count, also if they are too few for a verdict.
+    """
+    if record.interference is None:
+        return False
+    monitored = sum(window is not None for window in record.interference.windows)
+    throttled = [found.windows for found in record.interference.found if THROTTLING in found.causes]
+    return max(throttled, default=0) > TOO_MANY * monitored
 
 
 def record_files(paths: SweepPaths) -> Iterator[Path]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from hpcbench.core.profiling.operator_row import FOLDER as OPERATORS
 from hpcbench.core.run_spec import OUTPUT
 from hpcbench.core.training.trajectory import FOLDER as TRAJECTORIES
-from hpcbench.errors import UserError, nearest
+from hpcbench.errors import NotFoundError, UserError, nearest
 from hpcbench.util.bounded_read import content
 from hpcbench.util.fast_json import decoded
 from hpcbench.util.package_data import shipped
@@ -166,7 +166,8 @@ class Workspace:
     def find(self, name: str) -> SweepPaths:
         """Return the paths of a sweep by its name, `latest`, the name of an experiment, or a unique prefix.
 
-        The name of an experiment stands for its latest sweep. Raise UserError if no sweep, or several, match.
+        The name of an experiment stands for its latest sweep. Raise NotFoundError if no sweep matches, and UserError if
+        several do.
         """
         matches = self.matching(name)
         if len(matches) == 1:
@@ -176,7 +177,7 @@ class Workspace:
             raise UserError(f"'{name}' matches several sweeps: {shown}", hint="be more specific")
         sweeps = self.sweeps()
         if not sweeps:
-            raise UserError(
+            raise NotFoundError(
                 "no sweep found in this workspace",
                 where=str(self.root),
                 hint="start one: hpcbench sweep FILE",
@@ -184,7 +185,7 @@ class Workspace:
         hint = nearest(name, {*sweeps, *self.experiments().values()})
         if not hint.startswith("did you mean"):
             hint = "to list all: hpcbench list sweeps"
-        raise UserError(f"sweep '{name}' not found", where=str(self.root / "jobs"), hint=hint)
+        raise NotFoundError(f"sweep '{name}' not found", where=str(self.root / "jobs"), hint=hint)
 
     def matching(self, name: str) -> list[str]:
         """Return the sweeps that a name stands for, in the order of `find`: several if it is an ambiguous prefix."""

@@ -145,6 +145,26 @@ def test_a_row_says_whether_it_was_disturbed_and_by_what(
     assert (row["interference"], row["interference_causes"]) == (verdict, by)
 
 
+@pytest.mark.parametrize(
+    ("verdict", "causes", "count", "expected"),
+    [
+        ("interference", "throttling", 3, True),
+        ("interference", "cpu", 3, False),
+        ("clean", "throttling", 2, False),
+        ("unmonitored", "throttling", 3, True),
+    ],
+)
+def test_a_row_tells_whether_the_run_was_throttled(
+    make_record: MakeRecord, verdict: str, causes: str, count: int, expected: bool
+) -> None:
+    """In over a fifth of its ten monitored windows."""
+    windows = [{causes: 0.5}] * count + [{}] * (10 - count) + [None] * (11 if verdict == "unmonitored" else 0)
+    found = [{"causes": [causes], "what": "words", "windows": count, "size": 0.5}]
+    interference = {"verdict": verdict, "reason": None, "found": found, "windows": windows}
+    assert repetition_table([make_record(interference=interference)])["throttled"].tolist() == [expected]
+    assert not repetition_table([make_record(interference=None)])["throttled"].any()
+
+
 def test_a_row_says_which_attempt_it_is_and_how_many_there_were(make_record: MakeRecord) -> None:
     table = repetition_table([make_record(attempt=1, attempts=3, energy_slurm_j=4100.0), make_record(1)])
     assert [str(value) for value in table["attempt"]] == ["1", "1"]

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from hpcbench.core import status
+from hpcbench.core.samples import THROTTLING
 from hpcbench.node.monitor import interference
 from hpcbench.slurm import reasons
 
@@ -107,7 +108,7 @@ def test_the_page_has_every_status_of_a_run():
 
 def test_the_page_has_every_cause_of_interference():
     causes = (interference.CPU, interference.MEMORY, interference.IO, interference.GPU)
-    assert [row[0].strip("`") for row in rows("Cause")] == [*causes, interference.STEAL, interference.THROTTLING]
+    assert [row[0].strip("`") for row in rows("Cause")] == [*causes, interference.STEAL, THROTTLING]
 
 
 def test_a_message_that_no_code_has_is_not_found():

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hpcbench.errors import UserError
+from hpcbench.errors import NotFoundError, UserError
 from hpcbench.store.workspace import Workspace, check_root
 from hpcbench.util.package_data import shipped
 
@@ -38,24 +38,27 @@ def test_a_sweep_is_found_by_name_prefix_or_latest(name: str, found: str, tmp_pa
 
 
 @pytest.mark.parametrize(
-    ("name", "words"),
+    ("name", "kind", "words"),
     [
-        ("l", "'l' matches several sweeps: lstm-1, lstm-2"),
-        ("lstm-3", "sweep 'lstm-3' not found"),
-        ("ltsm-1", "did you mean 'lstm-1'"),
-        ("../jobs/lstm-1", "not found"),
-        ("", "matches several sweeps"),
+        ("l", UserError, "'l' matches several sweeps: lstm-1, lstm-2"),
+        ("lstm-3", NotFoundError, "sweep 'lstm-3' not found"),
+        ("ltsm-1", NotFoundError, "did you mean 'lstm-1'"),
+        ("../jobs/lstm-1", NotFoundError, "not found"),
+        ("", UserError, "matches several sweeps"),
     ],
 )
-def test_a_name_that_is_no_or_several_sweeps_is_refused(name: str, words: str, tmp_path: Path) -> None:
+def test_a_name_that_is_no_or_several_sweeps_is_refused(
+    name: str, kind: type[UserError], words: str, tmp_path: Path
+) -> None:
     with pytest.raises(UserError) as caught:
         workspace(tmp_path, "lstm-1", "lstm-2").find(name)
+    assert type(caught.value) is kind
     assert words in str(caught.value)
 
 
 @pytest.mark.parametrize("name", ["latest", "lstm"])
 def test_a_workspace_without_sweeps_says_so(name: str, tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="no sweep found in this workspace"):
+    with pytest.raises(NotFoundError, match="no sweep found in this workspace"):
         workspace(tmp_path).find(name)
 
 

@@ -71,7 +71,7 @@ def operator_lists(
 def _listed(
     asked: list[_Asked], resolved: Resolved, workspace: Workspace, digest: str, on_start: Callable[[int], None]
 ) -> dict[str, OperatorList]:
-    """Return the lists of the cases of one environment, and keep those that are new."""
+    """Return the lists of the cases of one environment, and keep each that is new as soon as it is listed."""
     folder = workspace.operator_lists
     known: dict[str, OperatorList] = {}
     for each in asked:
@@ -83,12 +83,12 @@ def _listed(
         on_start(len(new))
         try:
             results = run_node(resolved, [each.planned for each in new.values()], workspace, digest)
+            for key, result in zip(new, results, strict=True):
+                known[key] = result
+                if new[key].identity:
+                    keep(folder, key, result)
         except UserError as error:
-            results = [OperatorList(each.case_id, reason=str(error)) for each in new.values()]
-        for key, result in zip(new, results, strict=True):
-            known[key] = result
-            if new[key].identity:
-                keep(folder, key, result)
+            known |= {key: OperatorList(each.case_id, reason=str(error)) for key, each in new.items()}
     return {each.case_id: replace(known[_key(each)], case_id=each.case_id) for each in asked}
 
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from hpcbench.collect.energy import parts_of
 from hpcbench.core.energy import Energy
 from hpcbench.core.profiling.device_state import CLOCK_TOLERANCE
-from hpcbench.core.profiling.operator_row import NETWORK, OperatorRow
+from hpcbench.core.profiling.operator_row import NETWORK, POWER_CAP, OperatorRow
 from hpcbench.core.record import MonitorSummary, Record
 from hpcbench.core.record_field import described
 from hpcbench.node.monitor import energy, throttle_reasons
@@ -20,7 +20,7 @@ from hpcbench.node.monitor.timeline import Timeline
 WAITED = 1.1  # time of a call in the window of a GPU, relative to its hot time: above it, the GPU waited for launches
 _KINDS = {"cpu": ("cpu", "memory"), "gpu": ("gpu",)}  # by device; the first one must be measured
 _THROTTLED = {
-    throttle_reasons.POWER_CAP: "power cap",
+    throttle_reasons.POWER_CAP: POWER_CAP,
     throttle_reasons.HARDWARE_SLOWDOWN: "hardware slowdown",
     throttle_reasons.SOFTWARE_THERMAL: "software thermal slowdown",
     throttle_reasons.HARDWARE_THERMAL: "hardware thermal slowdown",

@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from hpcbench.commands.options.completion import complete_devices
+from hpcbench.commands.options.names_option import names
 from hpcbench.commands.shared.context import Command, not_empty
 from hpcbench.errors import UserError
 
@@ -30,7 +31,7 @@ def predict_options(command: Command) -> Command:
 
     @functools.wraps(command)
     def combined(
-        *arguments: Any, predict: bool, predict_device: str | None, predict_model: str | None, **others: Any
+        *arguments: Any, predict: bool, predict_device: tuple[str, ...], predict_model: str | None, **others: Any
     ) -> Any:
         return command(*arguments, prediction=_options(predict, predict_device, predict_model), **others)
 
@@ -44,7 +45,7 @@ def predict_options(command: Command) -> Command:
             "--predict-device",
             metavar="NAMES",
             shell_complete=complete_devices,
-            callback=not_empty,
+            callback=names,
             help="Predict on these devices, separated by commas: each case on the first one of its kind, CPU or GPU.  "
             "[default: this machine, or the node type of the partition]",
         ),
@@ -61,12 +62,11 @@ def predict_options(command: Command) -> Command:
     return decorated  # type: ignore[no-any-return]
 
 
-def _options(predict: bool, devices: str | None, model: str | None) -> PredictOptions | None:
+def _options(predict: bool, devices: tuple[str, ...], model: str | None) -> PredictOptions | None:
     """Return the options of predictions; None without them. Raise UserError if `--predict` is missing."""
     if not predict:
         for option, value in (("--predict-device", devices), ("--predict-model", model)):
-            if value is not None:
+            if value:
                 raise UserError(f"{option} requires --predict", hint="add --predict")
         return None
-    names = dict.fromkeys(name.strip() for name in (devices or "").split(","))
-    return PredictOptions(tuple(filter(None, names)), model)
+    return PredictOptions(devices, model)

@@ -33,13 +33,13 @@ class AskedDevices:
 def numbers(_: click.Context, option: click.Parameter, text: str | None) -> tuple[float, ...]:
     """Return the numbers of an option, which commas separate. Fail if one is not a number."""
     try:
-        return tuple(float(each) for each in text.split(",")) if text else ()
+        return tuple(float(each) for each in text.split(",")) if text is not None else ()
     except ValueError as error:
         raise click.BadParameter(f"'{text}' is not a number, or several separated by commas", param=option) from error
 
 
 def asked_devices(
-    names: str | None,
+    names: Sequence[str],
     known: KnownDevices,
     kinds: Collection[str],
     host: str,
@@ -48,7 +48,7 @@ def asked_devices(
     *,
     search_states: bool,
 ) -> AskedDevices:
-    """Return the devices with these names, which commas separate, and their states.
+    """Return the devices with these names, and their states.
 
     `kinds` are those of the devices that the cases run on, `cpu` or `gpu`: they determine the device of a node with
     both; without kinds, it is the GPU. Without names, the devices are those of the measured node `host`, otherwise of
@@ -56,8 +56,7 @@ def asked_devices(
     lowest ones are known. Raise UserError for unknown devices, for states that a device does not have, and if there is
     no device.
     """
-    wanted = list(dict.fromkeys(name.strip() for name in (names or "").split(",") if name.strip()))
-    wanted = wanted or known.nodes(host)
+    wanted = names or known.nodes(host)
     if not wanted:
         years = {name: known.table.descriptions[name].year for name in known.table}
         shown = ",".join(sorted(years, key=lambda name: -years[name])[:MOST_NAMES])

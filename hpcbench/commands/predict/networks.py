@@ -142,7 +142,7 @@ class ProgramNetworks:
 def sizes(_: click.Context, option: click.Parameter, text: str | None) -> tuple[int, ...]:
     """Return the batch sizes of an option, which commas separate. Fail if one is not a whole number above 0."""
     try:
-        found = tuple(int(each) for each in text.split(",")) if text else ()
+        found = tuple(int(each) for each in text.split(",")) if text is not None else ()
     except ValueError:
         found = (0,)
     if any(each < 1 for each in found):

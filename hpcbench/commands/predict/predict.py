@@ -12,6 +12,7 @@ from hpcbench.commands.options.completion import complete_devices, complete_expe
 from hpcbench.commands.options.duration_option import seconds
 from hpcbench.commands.options.extras import require_packages
 from hpcbench.commands.options.figure_options import figure_options, formats_of, write_figures
+from hpcbench.commands.options.names_option import names
 from hpcbench.commands.options.outputs import file_option, json_option, output_option, requested, write_outputs
 from hpcbench.commands.predict.asked_devices import AskedDevices, asked_devices, numbers
 from hpcbench.commands.predict.networks import Networks, networks_of, sizes
@@ -60,6 +61,7 @@ Nothing is measured, and no network is computed: PyTorch lists its operators. `h
     "devices",
     metavar="NAMES",
     shell_complete=complete_devices,
+    callback=names,
     help="Predict on these devices, separated by commas: names of `hpcbench list devices`, or measured nodes.  "
     "[default: this node if it was measured, otherwise all measured nodes]",
 )
@@ -117,7 +119,7 @@ Nothing is measured, and no network is computed: PyTorch lists its operators. `h
 def predict_command(
     context: click.Context,
     experiment: str,
-    devices: str | None,
+    devices: tuple[str, ...],
     batch_sizes: tuple[int, ...],
     fastest: bool,
     least_energy: bool,

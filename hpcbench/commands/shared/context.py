@@ -17,7 +17,7 @@ from hpcbench.config.shell_defaults import with_shell_defaults
 from hpcbench.config.site import Site, load_site
 from hpcbench.config.yaml_document import load_yaml
 from hpcbench.core.run_spec import COMMAND
-from hpcbench.errors import UserError, closest
+from hpcbench.errors import NotFoundError, UserError, closest
 from hpcbench.slurm.client import NoAnswerError, using
 from hpcbench.store.archive.pack import SUFFIX
 from hpcbench.store.archive.unpack import unpacked
@@ -128,7 +128,7 @@ def not_empty(_: click.Context, option: click.Parameter, name: str | None) -> st
 def open_sweep(context: click.Context, workspace: Workspace, name: str) -> SweepPaths:
     """Return a sweep of the workspace, or the one in an archive, which is unpacked until the command has ended.
 
-    Raises UserError if neither exists.
+    Raises NotFoundError if neither exists, and UserError if a name has several sweeps, or if a file is not an archive.
     """
     if not is_archive(workspace, name):
         return workspace.find(name)
@@ -182,7 +182,9 @@ def file_in(workspace: Workspace, kind: str, name: str) -> Path:
 
 
 def _not_a_file(path: Path, hint: str) -> UserError:
-    return UserError(f"'{path}' is a directory" if path.is_dir() else f"'{path}' not found", hint=hint)
+    if path.is_dir():
+        return UserError(f"'{path}' is a directory", hint=hint)
+    return NotFoundError(f"'{path}' not found", hint=hint)
 
 
 def config_folders(workspace: Workspace, kind: str) -> list[Path]:

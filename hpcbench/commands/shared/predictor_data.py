@@ -13,7 +13,7 @@ from hpcbench.collect.predictor_data.folder import find_tables
 from hpcbench.collect.predictor_data.table_file import SUFFIXES, read_table
 from hpcbench.collect.profiles.typed import typed
 from hpcbench.commands.shared.context import open_sweep, workspace_of
-from hpcbench.errors import UserError
+from hpcbench.errors import NotFoundError, UserError
 from hpcbench.predict.devices.device import Device
 from hpcbench.predict.devices.known import KnownDevices
 from hpcbench.predict.measured.data_set import is_profile, of_profile, of_runs
@@ -109,9 +109,7 @@ def _sweep(context: click.Context, name: str) -> DataSet:
 
     try:
         paths = open_sweep(context, workspace_of(context), name)
-    except UserError as error:
-        if "found" not in error.what:  # for example, a prefix of two sweeps
-            raise
+    except NotFoundError as error:
         hint = "\n".join(filter(None, ["name a folder, a table or a sweep", error.hint]))
         raise UserError(f"'{name}' not found", hint=hint) from error
     records = latest_records(paths)

@@ -19,6 +19,7 @@ NETWORK = "network"  # one whole step of the case, measured in the same state
 IDLE = "idle"  # the device without work; it has only a power window
 FUSED = "fused"  # a kernel that a compiler made of several operators
 OTHER = "other"  # an operator without a kind of its own
+POWER_CAP = "power cap"  # in `throttle_reasons`: the GPU worked at its power limit, as it may by default
 NO_WINDOW = "no power window"  # the reason of a row that was not chosen for one
 SPAN = "profile_span_s"  # fact of a rank: start and end of its profile on the monotonic clock
 MOST_CLOCKS = 32  # at which a network is profiled, in addition to the clock that the device has

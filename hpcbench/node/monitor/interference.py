@@ -10,11 +10,11 @@ the run's own measurements show that it made no difference.
 from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from ...core import record
-from ...core.samples import CLEAN, INTERFERENCE, TOO_MANY, UNMONITORED
+from ...core.samples import CLEAN, INTERFERENCE, THROTTLING, TOO_MANY, UNMONITORED
 from .throttle_reasons import HEAT, POWER_BRAKE
 from .timeline import Timeline
 
-CPU, MEMORY, IO, GPU, STEAL, THROTTLING = "cpu", "memory", "io", "gpu", "steal", "throttling"
+CPU, MEMORY, IO, GPU, STEAL = "cpu", "memory", "io", "gpu", "steal"
 
 # Thresholds, as fractions of a window or as numbers of CPUs: even an idle machine has some activity below them.
 WAITED, THROTTLED, STALLED, STOLEN = 0.03, 0.03, 0.05, 0.05

@@ -24,7 +24,8 @@ def is_profile(rows: pd.DataFrame) -> bool:
 def of_profile(profile: pd.DataFrame, file: str, contaminated: pd.DataFrame | None = None) -> DataSet:
     """Return the data set of an operator profile; its flaws count the rows that were left out.
 
-    `contaminated` has the columns RUN of runs with interference. A clock that was not requested counts as the default.
+    `contaminated` has the columns RUN of runs with interference or throttling. A clock that was not requested counts as
+    the default.
     """
     found = profiled(profile, file, contaminated)
     default = profile["requested_clock_mhz"].isna().to_numpy()
@@ -40,7 +41,8 @@ def of_runs(repetitions: pd.DataFrame, file: str, profile: pd.DataFrame) -> Data
 
     The whole steps of profiled runs are those of the profile.
     """
-    contaminated = repetitions.loc[repetitions["interference"] == INTERFERENCE, list(RUN)]
+    is_contaminated = (repetitions["interference"] == INTERFERENCE) | repetitions["throttled"].astype("bool")
+    contaminated = repetitions.loc[is_contaminated, list(RUN)]
     of_operators = of_profile(profile, file, contaminated) if len(profile) else DataSet()
     listed = set(of_operators.lists["list_id"])
     found = recorded(repetitions, file, listed)

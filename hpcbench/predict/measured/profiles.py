@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from hpcbench.core.profiling.operator_row import FUSED, IDLE, NETWORK
+from hpcbench.core.profiling.operator_row import FUSED, IDLE, NETWORK, POWER_CAP
 from hpcbench.predict.aten.convert import ORIGIN, SHARE, converted
 from hpcbench.predict.aten.nothing import KINDS as WITHOUT_WORK
 from hpcbench.predict.measured.values import numbers, texts
@@ -18,7 +18,7 @@ from hpcbench.predict.tables import operators as table
 from hpcbench.predict.tables.prediction import Floats
 
 MOVED, NOT_TIMED, COMPILED = "the clock moved", "not timed", "kernel of a compiled network"
-INTERFERENCE = "interference"
+INTERFERENCE, THROTTLED = "interference", "throttled by heat, a power brake or a CPU quota"
 RUN = ("sweep", "case", "run")
 
 
@@ -37,8 +37,8 @@ class Profiled(NamedTuple):
 def profiled(profile: pd.DataFrame, file: str = "", contaminated: pd.DataFrame | None = None) -> Profiled:
     """Return the tables of a profile with the columns of docs/reference/operator-profile.md.
 
-    `contaminated` has the columns RUN of runs with interference. Their rows, rows whose clock moved by over 2 %, and
-    rows without a time are left out.
+    `contaminated` has the columns RUN of runs with interference. Their rows, throttled rows, rows whose clock moved by
+    over 2 %, and rows without a time are left out. A GPU that works at its power limit is not throttled.
     """
     rows = profile.reset_index(drop=True).assign(row=np.arange(len(profile)))
     reasons = _reasons(rows, contaminated)
@@ -59,10 +59,17 @@ def _reasons(rows: pd.DataFrame, contaminated: pd.DataFrame | None) -> pd.Series
     reasons[works & np.isnan(_time_s(rows))] = NOT_TIMED
     reasons[rows["kind"] == FUSED] = COMPILED
     reasons[works & (rows["clock_moved"].fillna(False).astype("bool") if "clock_moved" in rows else False)] = MOVED
+    reasons[works & _throttled(rows)] = THROTTLED
     if contaminated is not None and len(contaminated):
         runs = pd.MultiIndex.from_frame(contaminated[list(RUN)])
         reasons[pd.MultiIndex.from_frame(rows[list(RUN)]).isin(runs)] = INTERFERENCE
     return reasons
+
+
+def _throttled(rows: pd.DataFrame) -> pd.Series[bool]:
+    """Return whether the GPU was throttled in the power window of each row, for another reason than its power limit."""
+    found = [set(filter(None, text.split(", "))) - {POWER_CAP} for text in texts(rows, "throttle_reasons")]
+    return pd.Series([bool(each) for each in found], index=rows.index, dtype="bool")
 
 
 def _time_s(rows: pd.DataFrame) -> Floats:

@@ -16,7 +16,7 @@ from hpcbench.models.operators.catalog import OPERATORS, operator_of
 from hpcbench.predict.aten.call import element_bytes
 from hpcbench.predict.measured.operator_cases import works_of
 from hpcbench.predict.measured.profiles import INTERFERENCE as CONTAMINATED
-from hpcbench.predict.measured.profiles import named
+from hpcbench.predict.measured.profiles import THROTTLED, named
 from hpcbench.predict.measured.values import numbers, texts
 from hpcbench.predict.tables import networks
 from hpcbench.predict.tables import operators as table
@@ -40,7 +40,8 @@ class Recorded(NamedTuple):
 def recorded(repetitions: pd.DataFrame, file: str = "", listed: Collection[str] = ()) -> Recorded:
     """Return the tables of runs, which have the columns of `collect.table.repetition_table`.
 
-    Runs with interference, in several processes, and those that are neither a network nor one operator are left out.
+    Throttled runs, runs with interference or in several processes, and those that are neither a network nor one
+    operator are left out.
     `listed` has the IDs of the cases whose operators are known; the others have no `list_id`.
     """
     runs = repetitions.reset_index(drop=True).assign(row=np.arange(len(repetitions)))
@@ -68,6 +69,7 @@ def _reasons(runs: pd.DataFrame) -> pd.Series:
         is_one &= ~(numbers(runs, name) > 1)
     reasons[~is_one] = SEVERAL
     reasons[runs["interference"] == INTERFERENCE] = CONTAMINATED
+    reasons[runs["throttled"].astype("bool")] = THROTTLED
     reasons[(runs["status"] != COMPLETED) | runs["time_s"].isna()] = NOT_COMPLETED
     return reasons
 

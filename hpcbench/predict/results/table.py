@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from hpcbench.predict.tables.operators import MOST_UNKNOWN
+from hpcbench.predict.tables.operators import too_much_unknown
 from hpcbench.predict.tables.prediction import VALUES
 
 TIME, POWER, ENERGY, MEMORY = "time_s", "power_w", "energy_j", "memory_bytes"
@@ -110,14 +110,9 @@ def _refusals(asked: pd.DataFrame, time: pd.DataFrame | None, explained: Explana
     found = asked["refused"].fillna("").astype("object")
     if explained is not None:
         shares = explained.unknown.set_axis(asked.index)
-        words = [_unknown(share, name) for share, name in zip(shares, explained.unknown_operators, strict=True)]
-        found = found.where((found != "") | ~(shares > MOST_UNKNOWN), pd.Series(words, asked.index, dtype="object"))
+        why = [too_much_unknown(share, name) for share, name in zip(shares, explained.unknown_operators, strict=True)]
+        found = found.where(found != "", pd.Series(why, asked.index, dtype="object"))
     return found if time is None else found.where(found != "", pd.Series(time["reason"].to_numpy(), asked.index))
-
-
-def _unknown(share: float, names: str) -> str:
-    most = f"{100 * MOST_UNKNOWN:.0f} %"
-    return f"{100 * share:.0f} % of the predicted time is in operators of unknown kind, over {most}: {names}"
 
 
 def _is_held_back(found: pd.DataFrame) -> pd.Series[bool]:

@@ -9,6 +9,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from hpcbench.predict.sets.columns import get_text
+from hpcbench.predict.tables.sizes import invalid_sizes
 from hpcbench.util.text import plural
 
 INTERFERENCE = "interference"
@@ -21,20 +22,27 @@ def contaminated(rows: pd.DataFrame) -> NDArray[np.bool_]:
     return ~get_text(rows, INTERFERENCE).str.lower().isin(_CLEAN).to_numpy(dtype=bool)
 
 
-def without_invalid(table: pd.DataFrame, targets: Collection[str]) -> tuple[pd.DataFrame, list[str]]:
-    """Return the rows of a table without invalid measurements, and sentences with their counts per file.
+def without_invalid(
+    table: pd.DataFrame, targets: Collection[str], sizes: Collection[str]
+) -> tuple[pd.DataFrame, list[str]]:
+    """Return the rows of a table without invalid values, and sentences with their counts per file.
 
-    A row is left out if it has no value of any target, or one that is zero, negative or infinite.
+    A row is left out if it has no value of any target, if a target is zero, negative or infinite, or if a size, such as
+    FLOPs or bytes, is negative or infinite.
     """
     flaws: list[str] = []
     valid = table[list(targets)].notna().any(axis=1).to_numpy()
-    for file, count in table.loc[~valid, "file"].value_counts(sort=False).items():
-        flaws.append(f"{file}: {plural(int(count), 'row')} without a measurement left out")
+    flaws += _counted(table[~valid], "without a measurement left out")
     for target in targets:
         values = table[target].to_numpy(dtype="float64")
         wrong = valid & ~np.isnan(values) & ~((values > 0) & np.isfinite(values))
-        for file, count in table.loc[wrong, "file"].value_counts(sort=False).items():
-            what = f"with a {_NAMES[target]} that is zero, negative or infinite left out"
-            flaws.append(f"{file}: {plural(int(count), 'row')} {what}")
+        flaws += _counted(table[wrong], f"with a {_NAMES[target]} that is zero, negative or infinite left out")
         valid = valid & ~wrong
-    return table[valid].reset_index(drop=True), flaws
+    wrong = valid & invalid_sizes(table[list(sizes)])
+    flaws += _counted(table[wrong], "with FLOPs, bytes or a size that is negative or infinite left out")
+    return table[valid & ~wrong].reset_index(drop=True), flaws
+
+
+def _counted(rows: pd.DataFrame, what: str) -> list[str]:
+    counts = rows["file"].value_counts(sort=False)
+    return [f"{file}: {plural(int(count), 'row')} {what}" for file, count in counts.items()]

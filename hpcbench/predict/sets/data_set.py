@@ -64,8 +64,8 @@ def rows_to_predict(files: Mapping[str, pd.DataFrame]) -> DataSet:
 def rows_to_train_on(files: Mapping[str, pd.DataFrame]) -> DataSet:
     """Return the data set of files, by their names, without the rows that a fit must not see, and its flaws.
 
-    These are rows with interference, and rows without a valid measurement. Raise UserError as `rows_to_predict`, and if
-    a file has no measurements.
+    These are rows with interference, with invalid values, or without a measurement. Raise UserError as
+    `rows_to_predict`, and if a file has no measurements.
     """
     clean: dict[str, pd.DataFrame] = {}
     flaws: list[str] = []
@@ -80,12 +80,12 @@ def rows_to_train_on(files: Mapping[str, pd.DataFrame]) -> DataSet:
 
 
 def cleaned(data: DataSet) -> DataSet:
-    """Return a data set without rows that have no valid measurement; its flaws count these and contradictions."""
+    """Return a data set without rows that have an invalid value; its flaws count these and contradictions."""
     flaws = list(data.flaws)
     kept = {}
-    tables = (("operators", data.operators, operator_table.TARGETS), ("networks", data.networks, network_table.TARGETS))
-    for name, table, targets in tables:
-        kept[name], found = without_invalid(table, targets)
+    tables = (("operators", data.operators, operator_table), ("networks", data.networks, network_table))
+    for name, table, columns in tables:
+        kept[name], found = without_invalid(table, columns.TARGETS, columns.SIZES)
         flaws += found
     flaws += contradictions(kept["operators"], (*operator_table.WORK, *operator_table.CONDITIONS))
     flaws += contradictions(kept["networks"], (*network_table.WORK, *network_table.CONDITIONS))

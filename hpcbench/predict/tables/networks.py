@@ -12,20 +12,16 @@ EAGER, COMPILED = "eager", "compiled"
 
 # What runs. `list_id` names the operators of the network in the table of lists; empty if it is unknown.
 # `gmacs` and `mactivations` are for one item, in 10^9 MACs and 10^6 outputs of convolutions and linear layers.
-WORK = (
-    *("network", "family", "phase", "dtype", "layout", "execution", "optimizer", "data", "list_id"),
-    *("batch_size", "sequence_length", "image_size", "new_tokens", "mparams", "gmacs", "mactivations"),
-)
+TEXT = ("network", "family", "phase", "dtype", "layout", "execution", "optimizer", "data", "list_id")
+SIZES = ("batch_size", "sequence_length", "image_size", "new_tokens", "mparams", "gmacs", "mactivations")
+WORK = (*TEXT, *SIZES)
 CONDITIONS = ("device", "library", "clock_mhz", "power_limit_w", "threads")
 # `time_s` is of a step, or of the unit in `unit`: an epoch, or a request.
 TARGETS = ("time_s", "forward_s", "backward_s", "power_w", "energy_j")
 ORIGIN = ("file", "row")
 COLUMNS = (*ORIGIN, *CONDITIONS, *WORK, "unit", *TARGETS)
 STEP, EPOCH, REQUEST = "step", "epoch", "request"
-_TEXT = (
-    *("file", "device", "library", "unit"),
-    *("network", "family", "phase", "dtype", "layout", "execution", "optimizer", "data", "list_id"),
-)
+_TEXT = ("file", "device", "library", "unit", *TEXT)
 
 
 def complete(networks: pd.DataFrame) -> pd.DataFrame:

@@ -14,7 +14,9 @@ POINTWISE, SOFTMAX, LAYER_NORM, BATCH_NORM = "pointwise", "softmax", "layer_norm
 POOLING, REDUCTION, COPY, GATHER = "pooling", "reduction", "copy", "gather"
 ATTENTION, ATTENTION_DECODE = "attention", "attention_decode"
 RNN, OPTIMIZER, FUSED, UNKNOWN = "rnn", "optimizer", "fused", "unknown"
-MOST_UNKNOWN = 0.10  # of the predicted time of a network in operators of UNKNOWN kind; with more, it is refused
+# Fraction of the predicted time of a network in operators of UNKNOWN kind, above which it is refused: a choice, not
+# fitted to data.
+MOST_UNKNOWN = 0.10
 KINDS = (
     *(GEMM, BATCHED_GEMM, CONV, CONV_INPUT_GRADIENT, CONV_WEIGHT_GRADIENT),
     *(POINTWISE, SOFTMAX, LAYER_NORM, BATCH_NORM, POOLING, REDUCTION, COPY, GATHER),
@@ -43,6 +45,17 @@ TARGETS = ("time_s", "power_w", "energy_j")
 ORIGIN = ("file", "row")
 COLUMNS = (*ORIGIN, *CONDITIONS, *WORK, *TARGETS)
 _NUMBERS = (*SIZES, "clock_mhz", "power_limit_w", "threads", *TARGETS)
+
+
+def too_much_unknown(fraction: float, names: str = "") -> str:
+    """Return why a network with this fraction of its time in operators of UNKNOWN kind is refused.
+
+    `names` are those of the operators, if they are known. The reason is empty up to MOST_UNKNOWN, and for NaN.
+    """
+    if not fraction > MOST_UNKNOWN:
+        return ""
+    reason = f"operators of unknown kind take {100 * fraction:.3g} % of the predicted time"
+    return f"{reason} (limit: {100 * MOST_UNKNOWN:.0f} %)" + (f": {names}" if names else "")
 
 
 def complete(operators: pd.DataFrame) -> pd.DataFrame:

@@ -11,6 +11,8 @@ from hpcbench.predict.devices.device import Device
 from hpcbench.predict.operators.device_columns import PRECISIONS
 from hpcbench.predict.operators.roofline import MATRIX_KINDS
 from hpcbench.predict.operators.states import at_lower_clock, lowered_power_limit
+from hpcbench.predict.tables.operators import SIZES
+from hpcbench.predict.tables.sizes import invalid_sizes
 from hpcbench.predict.time.families import families
 from hpcbench.util.text import plural
 
@@ -20,7 +22,9 @@ def reasons(rows: pd.DataFrame, devices: Mapping[str, Device]) -> pd.Series:
     found = pd.Series("", index=rows.index, dtype="object")
     unknown_kind = families(rows) == ""
     found[unknown_kind] = "operators of kind '" + rows["kind"][unknown_kind] + "' have no model"
-    no_size = ~unknown_kind & ~((rows["flops"] > 0) | (rows["bytes"] > 0))
+    invalid = (found == "") & invalid_sizes(rows[list(SIZES)])
+    found[invalid] = "the operator has FLOPs, bytes or a size that is negative or infinite"
+    no_size = (found == "") & ~((rows["flops"] > 0) | (rows["bytes"] > 0))
     found[no_size] = "the operator has neither FLOPs nor bytes"
     no_dtype = (found == "") & rows["kind"].isin(MATRIX_KINDS) & ~rows["dtype"].isin(list(PRECISIONS))
     found[no_dtype] = "products in data type '" + rows["dtype"][no_dtype] + "' have no model"

@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from hpcbench.collect.operator_lists import run_node
+from hpcbench.collect.operator_lists import cache, lists, node_process, run_node
 from hpcbench.collect.operator_lists.lists import operator_lists
 from hpcbench.config.experiment import load_experiment
 from hpcbench.config.site import Site
 from hpcbench.config.yaml_document import parse_yaml
+from hpcbench.core.profiling.operator_list import OperatorList
 from hpcbench.plan.case import Case
 from hpcbench.plan.plan import make_plan
 from hpcbench.store.workspace import Workspace
 
-# Lists one operator per case, named after its batch size. A batch of 13 ends it, one of 14 has a reason, and one of 16
-# no text.
+# Lists one operator per case, named after its batch size. A batch of 13 ends it, one of 14 has a reason, one of 16 no
+# text, and one of 17 no end before the file go.txt exists.
 STAND_IN = """#!{python}
-import json, os, sys
+import json, os, sys, time
+with open("pid.txt", "w") as file:
+    file.write(str(os.getpid()))
 _, flags, zipapp, command, job, result = sys.argv
 assert (flags, command) == ("-Es", "list-operators"), sys.argv
 assert "PYTHONPATH" not in os.environ or {keeps}
@@ -36,6 +40,8 @@ for line in open(job):
         break
     if size == 13:
         sys.exit("out of luck")
+    while size == 17 and not os.path.exists("go.txt"):
+        time.sleep(0.01)
     fixed = dict(kind="gemm", phase="forward", arguments="{{}}", bytes_moved=1, weight_bytes=0, output_bytes=1)
     operator = dict(fixed, operator=f"aten.mm.{{size}}", calls=1, is_view=False)
     found = dict(case_id=planned["case_id"], operators=[] if size == 14 else [operator])
@@ -117,6 +123,43 @@ def test_code_of_the_user_may_change(workspace: Workspace, site: Callable[..., S
 
 
 OWN = "include: [{framework: pytorch, model: 'nets:build', input: {shape: [3]}, batch_size: 4}]"
+
+
+def test_lists_that_were_listed_before_an_interrupt_are_kept(
+    workspace: Workspace, site: Callable[..., Site], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = site()
+    asked = cases("matrix: {framework: [pytorch], model: [mlp], batch_size: [4, 8, 17]}", here)
+    kept: list[str] = []
+
+    def keep(folder: Path, identity: str, found: OperatorList) -> None:
+        cache.keep(folder, identity, found)
+        kept.extend(each.operator for each in found.operators)
+        if len(kept) == 2:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(lists, "keep", keep)
+    with pytest.raises(KeyboardInterrupt):
+        operator_lists(asked, here, workspace)
+    assert kept == ["aten.mm.4", "aten.mm.8"]
+    with pytest.raises(ProcessLookupError):
+        os.kill(int((workspace.root / "pid.txt").read_text(encoding="utf-8")), 0)
+    assert not list(workspace.operator_lists.glob(".list-*"))
+    (workspace.root / "go.txt").touch()
+    counts: list[int] = []
+    found = operator_lists(asked, here, workspace, lambda environment, count: counts.append(count))
+    assert counts == [1], "a second run lists the rest"
+    assert [found[case.id].operators[0].operator for case in asked] == ["aten.mm.4", "aten.mm.8", "aten.mm.17"]
+
+
+def test_networks_that_take_too_long_have_a_reason(
+    workspace: Workspace, site: Callable[..., Site], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = site()
+    asked = cases("matrix: {framework: [pytorch], model: [mlp], batch_size: [17, 4]}", here)
+    monkeypatch.setattr(node_process, "TIMEOUT_S", 0.2)
+    found = operator_lists(asked, here, workspace)
+    assert {found[case.id].reason for case in asked} == {"its operators were not listed within 0 s"}
 
 
 def test_what_cannot_be_listed_has_a_reason(workspace: Workspace, site: Callable[..., Site]) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
 from hpcbench.commands.predict.asked_devices import AskedDevices, asked_devices
@@ -23,20 +25,20 @@ def machine(host: str, gpu: str | None) -> MachinePeaks:
 MACHINES = {"with-gpu": machine("n1", "NVIDIA L40S"), "cpus-only": machine("n2", None)}
 
 
-def ask(names: str | None, *kinds: str, host: str = "login", machines: bool = True) -> AskedDevices:
+def ask(names: Sequence[str], *kinds: str, host: str = "login", machines: bool = True) -> AskedDevices:
     known = KnownDevices(load_devices(), MACHINES if machines else {})
     return asked_devices(names, known, frozenset(kinds), host, (), (), search_states=False)
 
 
 @pytest.mark.parametrize(("kind", "expected"), [("cpu", "cpu"), ("gpu", "gpu")])
 def test_the_cases_determine_the_device_of_a_node(kind: str, expected: str) -> None:
-    found = ask("n1", kind)
+    found = ask(["n1"], kind)
     assert {name: device.kind for name, device in found.devices.items()} == {"n1": expected}
     assert found.only == {"n1": kind}
 
 
 def test_cases_on_both_have_both_devices_of_a_node() -> None:
-    found = ask("n1,t4", "cpu", "gpu")
+    found = ask(["n1", "t4"], "cpu", "gpu")
     assert {name: device.kind for name, device in found.devices.items()} == {
         "n1 (CPUs)": "cpu",
         "n1 (GPU)": "gpu",
@@ -46,17 +48,13 @@ def test_cases_on_both_have_both_devices_of_a_node() -> None:
 
 
 def test_without_cases_a_node_is_its_gpu() -> None:
-    assert ask("n1").devices["n1"].kind == "gpu"
-    assert ask("n2").devices["n2"].kind == "cpu"
+    assert ask(["n1"]).devices["n1"].kind == "gpu"
+    assert ask(["n2"]).devices["n2"].kind == "cpu"
 
 
 def test_without_names_this_node_counts_or_all_measured_ones() -> None:
-    assert list(ask(None, "cpu", host="n2").devices) == ["cpus-only"]
-    assert list(ask(None, "cpu").devices) == ["with-gpu", "cpus-only"]
+    assert list(ask([], "cpu", host="n2").devices) == ["cpus-only"]
+    assert list(ask([], "cpu").devices) == ["with-gpu", "cpus-only"]
     with pytest.raises(UserError, match="no device is given") as error:
-        ask(None, "cpu", machines=False)
+        ask([], "cpu", machines=False)
     assert "hpcbench list devices" in error.value.hint
-
-
-def test_names_may_be_repeated() -> None:
-    assert list(ask("t4, t4,", "gpu").devices) == ["t4"]

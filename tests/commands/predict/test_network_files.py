@@ -51,7 +51,7 @@ def test_a_custom_operator_is_refused_by_its_name(invoke: CommandLine) -> None:
     calls = [node("torch.ops.mylib.secret.default", "a", x=tensor("x"))]
     saved(invoke.workspace / "net.pt2", program(calls, {"x": meta(4, 8), "a": meta(4, 8)}, ()))
     text = invoke("predict", "net.pt2", "--device", "l40s", expect=1).stdout
-    reason = "100 % of the predicted time is in operators of unknown kind, over 10 %: mylib.secret.default"
+    reason = "operators of unknown kind take 100 % of the predicted time (limit: 10 %): mylib.secret.default"
     assert f"l40s: not predicted: {reason}" in text
 
 

@@ -98,7 +98,7 @@ def test_json_and_csv_have_a_row_for_each_case_device_and_state(predict: Callabl
 def test_a_case_that_cannot_be_predicted_has_its_reason(predict: Callable[..., Any]) -> None:
     done = predict("--device", GPUS, batches=(4, 13, 14), expect=1)
     assert "not predicted: it is odd" in done.stdout
-    assert "operators of unknown kind, over 10 %: mine.secret.default" in done.stdout
+    assert "of the predicted time (limit: 10 %): mine.secret.default" in done.stdout
     assert "no case of the experiment can be predicted" in predict("--device", GPUS, batches=(14,), expect=2).stderr
 
 
@@ -109,7 +109,13 @@ def test_a_case_that_cannot_be_predicted_has_its_reason(predict: Callable[..., A
         (["--device", "a100-pcie-4"], "device 'a100-pcie-4' not found", "a100-pcie-40"),
         (["--device", GPUS, "--clock", "9000"], "does not have a clock of 9000 MHz", "use one"),
         (["--device", GPUS, "--power-limit", "5"], "does not have a power limit of 5 W", "use one"),
+        (["--device", ""], "--device: the name is empty", "name one"),
+        (["--device", "l40s,,t4"], "--device: 'l40s,,t4' has an empty name", "name one"),
         (["--device", GPUS, "--clock", "fast"], "'fast' is not a number", ""),
+        (["--device", GPUS, "--clock", ""], "--clock: '' is not a number", "hpcbench predict --help"),
+        (["--device", GPUS, "--clock", "1000,,1200"], "--clock: '1000,,1200' is not a number", "--help"),
+        (["--device", GPUS, "--power-limit", ""], "--power-limit: '' is not a number", "--help"),
+        (["--device", GPUS, "--batch-size", ""], "--batch-size: '' is not a whole number above 0", "--help"),
         (["--device", GPUS, "--within", "500"], "'500' is not a time above 0 with a unit", "500ms"),
         (["--device", GPUS, "--fastest", "--least-energy"], "--fastest cannot be used with --least-energy", "one"),
         (["--device", GPUS, "--model", "none.json"], "model file not found", "hpcbench predictor fit"),

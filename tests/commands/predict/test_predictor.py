@@ -178,6 +178,17 @@ def test_runs_of_sweeps_are_data(command_line: CommandLine, train: str) -> None:
     assert "name a folder, a table or a sweep" in error
 
 
+def test_a_prefix_of_several_sweeps_is_not_a_source_that_is_not_found(invoke: CommandLine) -> None:
+    for name in ("found-1", "found-2"):
+        folder = invoke.workspace / "jobs" / name
+        folder.mkdir(parents=True)
+        (folder / "sweep.json").write_text("{}")
+    error = invoke("predictor", "fit", "found", expect=2).stderr
+    assert "error: 'found' matches several sweeps: found-1, found-2" in error
+    missing = one_line(invoke("predictor", "fit", "lost", expect=2).stderr)
+    assert "error: 'lost' not found hint: name a folder, a table or a sweep" in missing
+
+
 def test_a_fit_reports_what_is_doubtful_in_the_data(invoke: CommandLine) -> None:
     rows = operators(("GPU A", "GPU B"), 1)
     again = rows.head(2).assign(latency_ms=lambda table: 3 * table["latency_ms"])

@@ -38,6 +38,20 @@ def test_runs_with_interference_are_left_out_and_counted() -> None:
     assert len(found.networks) == 1
 
 
+def test_throttled_runs_and_windows_are_left_out_and_counted() -> None:
+    table = runs({"sweep": "s", "run": 1, "interference": "unmonitored", "throttled": True}, {"sweep": "s", "run": 2})
+    found = of_runs(table, "s", profile({**PRODUCT, "stream_s": 2e-5}))
+    assert found.flaws == (
+        "s: 1 row left out: interference",
+        "s: 1 run left out: throttled by heat, a power brake or a CPU quota",
+    )
+    reasons = [None, "", "power cap", "power cap, software thermal slowdown", "power brake"]
+    rows = [{**PRODUCT, "stream_s": 2e-5, "throttle_reasons": each} for each in reasons]
+    found = of_profile(profile(*rows), "p")
+    assert found.operators["row"].tolist() == [0, 1, 2], "a GPU may work at its power limit"
+    assert found.flaws == ("p: 2 rows left out: throttled by heat, a power brake or a CPU quota",)
+
+
 def test_the_whole_step_of_a_profiled_run_is_that_of_the_profile() -> None:
     table = runs(
         {"sweep": "s", "run": 1, "case": "c1"}, {"sweep": "s", "run": 1, "case": "c2"}, {**GEMM, "sweep": "s", "run": 1}

@@ -17,6 +17,7 @@ RUN = {
     "case": "c1",
     "status": "completed",
     "interference": "clean",
+    "throttled": False,
     "task": "training",
     "framework": "pytorch",
     "framework_version": "2.13.0",
@@ -93,6 +94,8 @@ def test_other_runs_are_left_out_and_counted() -> None:
         runs(
             {"status": "failed", "times_s": np.array([])},
             {"interference": "interference"},
+            {"interference": "interference", "throttled": True},
+            {"interference": "unmonitored", "throttled": True},
             {"tasks_per_node": 2},
             {"strategy": "ddp"},
             {"instances": 2},
@@ -107,6 +110,7 @@ def test_other_runs_are_left_out_and_counted() -> None:
     assert found.left_out == {
         records.NOT_COMPLETED: 1,
         records.CONTAMINATED: 1,
+        records.THROTTLED: 2,
         records.SEVERAL: 3,
         records.OTHER_TASK: 2,
         records.UNKNOWN: 3,

@@ -92,7 +92,7 @@ def test_refused_rows_have_a_reason_and_no_values() -> None:
 def test_a_network_of_unknown_operators_is_refused(share: float, is_refused: bool) -> None:
     rows = asked(CASES.head(1), {"a": []})
     found = table.results(rows, {table.TIME: predictions([0.1])}, explained("compute", unknown=share))
-    reason = "25 % of the predicted time is in operators of unknown kind, over 10 %: mine.secret"
+    reason = "operators of unknown kind take 25 % of the predicted time (limit: 10 %): mine.secret"
     assert (found["reason"][0] == reason) == is_refused
     assert found[table.TIME].isna()[0] == is_refused
 

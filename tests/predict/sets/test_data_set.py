@@ -140,6 +140,29 @@ def test_rows_with_interference_or_without_a_valid_time_are_left_out_and_counted
     assert len(rows_to_predict({**files, "operators_time.csv": operators}).operators) == 7
 
 
+def test_rows_with_invalid_sizes_are_left_out_and_counted() -> None:
+    files = raw_files.folder()
+    operators = files["operators_time.csv"].astype({"flops": "float64", "bytes": "float64", "b": "float64"})
+    operators.loc[0, "flops"] = np.inf
+    operators.loc[1, "flops"] = -1.0
+    operators.loc[2, "bytes"] = np.inf
+    operators.loc[3, "b"] = -10.0
+    operators.loc[4, "flops"] = 0.0  # a copy has no FLOPs
+    operators.loc[5, ["flops", "latency_ms"]] = [np.inf, 0.0]  # counted once
+    networks = files["networks_time_torchvision.csv"].assign(batch_size=-12)
+    changed = {**files, "operators_time.csv": operators, "networks_time_torchvision.csv": networks}
+    data = rows_to_train_on(changed)
+    assert list(data.operators["row"]) == [4, 6]
+    assert data.networks.query("file == 'networks_time_torchvision.csv'").empty
+    what = "with FLOPs, bytes or a size that is negative or infinite left out"
+    assert data.flaws == (
+        "operators_time.csv: 1 row with a time that is zero, negative or infinite left out",
+        f"operators_time.csv: 4 rows {what}",
+        f"networks_time_torchvision.csv: {len(networks)} rows {what}",
+    )
+    assert len(rows_to_predict(changed).operators) == 7
+
+
 def test_rows_that_contradict_each_other_are_reported() -> None:
     files = raw_files.folder()
     rows = files["operators_time.csv"]

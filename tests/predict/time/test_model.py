@@ -142,6 +142,13 @@ def test_flaws_are_counted() -> None:
     )
 
 
+@pytest.mark.parametrize("changes", [{"flops": np.inf}, {"flops": -1.0}, {"bytes": np.inf}, {"m": -8.0}])
+def test_an_operator_with_an_invalid_size_is_refused(model: OperatorTime, changes: dict[str, float]) -> None:
+    found = model.predict(products(DEVICES, 1).assign(**changes), DEVICES)
+    assert set(found["reason"]) == {"the operator has FLOPs, bytes or a size that is negative or infinite"}
+    assert found["predicted"].isna().all()
+
+
 def test_json_keeps_the_model(model: OperatorTime) -> None:
     asked = products(DEVICES, 20, seed=2)
     again = OperatorTime.from_json(json.loads(json.dumps(model.to_json())))

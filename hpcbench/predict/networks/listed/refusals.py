@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from hpcbench.predict.devices.device import Device
 from hpcbench.predict.networks.listed import targets
 from hpcbench.predict.tables import networks as table
-from hpcbench.predict.tables.operators import MOST_UNKNOWN
+from hpcbench.predict.tables.operators import too_much_unknown
 
 
 def reasons(
@@ -38,9 +38,7 @@ def _reason(
         return f"list of operators '{row['list_id']}' not found"
     if quantity == targets.BACKWARD_TIME and row["phase"] != table.TRAINING:
         return "inference has no backward pass"
-    if not unknown <= MOST_UNKNOWN:
-        return f"operators of unknown kind take {unknown:.0%} of the predicted time (limit: {MOST_UNKNOWN:.0%})"
-    return ""
+    return too_much_unknown(unknown)
 
 
 def _without_operators(row: Mapping[Any, Any], seconds: float, quantity: str) -> str:
