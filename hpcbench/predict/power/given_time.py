@@ -30,9 +30,9 @@ class GivenTime:
     def of(cls, time: pd.DataFrame) -> GivenTime:
         """Return predicted times, which are a table as of `tables.prediction`; its column LAUNCHES is optional."""
         predicted, upper = (time[name].to_numpy(dtype="float64") for name in ("predicted", "upper"))
-        launches = time.get(LAUNCHES, pd.Series(np.nan, index=time.index)).to_numpy(dtype="float64")
-        return cls(predicted, np.log(upper / predicted), launches)
+        given = time.reindex(columns=[LAUNCHES])
+        return cls(predicted, np.log(upper / predicted), given[LAUNCHES].to_numpy(dtype="float64"))
 
-    def at(self, places: NDArray[Any]) -> GivenTime:
+    def at(self, places: NDArray[np.integer[Any]]) -> GivenTime:
         """Return the times at some places."""
         return GivenTime(self.seconds[places], self.half_width[places], self.launches[places])

@@ -96,7 +96,7 @@ class PowerModel:
         units = networks["unit"]
         for unit, places in units.groupby(units, observed=True).indices.items():
             rows = networks.iloc[places]
-            given = None if time is None else time.at(places)
+            given = None if time is None else time.at(np.asarray(places))
             for quantity, predicted in self._by_unit(str(unit), rows, activity.iloc[places], devices, given).items():
                 for column in predicted.columns:
                     found[quantity][column][places] = predicted[column].to_numpy()

@@ -53,15 +53,15 @@ def default_times(fleet: Fleet, rows: pd.DataFrame, lists: pd.DataFrame, devices
     by_list = fleet.predict_networks(rows, lists, devices)[TIME]
     launches, by_list = by_list[LAUNCHES], by_list[list(_KEPT)]
     if (rows["image_network"] == "").all():
-        return by_list.assign(**{SOURCE: OF_LIST, LAUNCHES: launches})
+        return by_list.assign(**{SOURCE: OF_LIST}).join(launches)
     by_name = fleet.images.predict(_by_name(rows), devices)[list(_KEPT)]
     has_list = rows["list_id"] != ""
     knows = fleet.images.knows(_by_name(rows), devices)
     profiled = rows["device"].isin(list(fleet.listed.operator_time.devices))
     counts = (rows["image_network"] != "") & (~has_list | _no_data(fleet) | (knows & ~profiled))
     basis = _basis(fleet, rows["device"]).where(counts)
-    source = np.where(counts, OF_NAME, OF_LIST)
-    return by_list.where(~counts, by_name).assign(**{SOURCE: source, LAUNCHES: launches}, **basis)
+    found = by_list.where(~counts, by_name).assign(**{SOURCE: np.where(counts, OF_NAME, OF_LIST)}, **basis)
+    return found.join(launches)
 
 
 def in_state(
