@@ -24,6 +24,7 @@ from hpcbench.predict.tables.prediction import Floats
 from hpcbench.predict.time import call_cost
 from hpcbench.predict.time.families import ATTENTION, ATTENTION_DECODE, ROW_WISE
 
+MOST_FEW = 100  # rows of a device up to which they only correct the predictions for it
 # Standard deviations of logarithms between devices: those with the largest likelihood of how each device of the public
 # sets differs from a fleet without it. Classes are row-wise operators, products, and attention.
 _DEVICE, _CLASS, _DTYPE_OF_CLASS, _FAMILY = 0.05, 0.12, 0.10, 0.15  # of efficiencies

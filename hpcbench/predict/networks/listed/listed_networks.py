@@ -28,6 +28,7 @@ from hpcbench.predict.networks.listed.regular import RegularTime
 from hpcbench.predict.networks.listed.sums import kernel_times, sums
 from hpcbench.predict.tables.operators import MOST_UNKNOWN
 from hpcbench.predict.tables.prediction import Estimate, Floats
+from hpcbench.predict.time.few_rows import MOST_FEW
 
 _LEAST_SPREAD = 0.05  # of networks, as a logarithm
 _HOST_SPREAD = 0.4  # of the launches of a host, as a logarithm: hosts and versions differ by a factor of two
@@ -42,7 +43,7 @@ class ListedNetworks:
     ratio: Ratio
     calibrations: Mapping[str, Calibration]  # by what is known of a device
     network_devices: frozenset[str]  # devices with measured whole networks
-    operator_devices: frozenset[str]  # devices with measured operators
+    operator_rows: Mapping[str, int]  # measured times of operators by device
     networks: tuple[str, ...]
     rows: int  # measured times that the ratio was fitted on
     ratio_errors: RatioErrors  # of step times of two devices that a fit did not see
@@ -75,7 +76,8 @@ class ListedNetworks:
     ) -> Floats:
         """Return half the width of the 90 % intervals, as differences of logarithms.
 
-        What is known of a device narrows its intervals: they are never wider than with less knowledge.
+        What is known of a device narrows its intervals: they are never wider than with less knowledge. Up to MOST_FEW
+        measured operators of a device narrow its spread alone.
         """
         group = pd.Series(quantity, index=range(len(networks)))
         devices = self._with_fitted_names(devices)
@@ -111,7 +113,7 @@ class ListedNetworks:
             "effects": dict(self.ratio.effects),
             "calibrations": all_to_json(self.calibrations),
             "network_devices": sorted(self.network_devices),
-            "operator_devices": sorted(self.operator_devices),
+            "operator_rows": dict(self.operator_rows),
             "networks": list(self.networks),
             "rows": self.rows,
             "ratio_errors": asdict(self.ratio_errors),
@@ -131,7 +133,7 @@ class ListedNetworks:
             ratio=Ratio(dict(data["effects"])),
             calibrations=all_from_json(data["calibrations"]),
             network_devices=frozenset(data["network_devices"]),
-            operator_devices=frozenset(data["operator_devices"]),
+            operator_rows=data["operator_rows"],
             networks=tuple(data["networks"]),
             rows=int(data["rows"]),
             ratio_errors=RatioErrors(**data["ratio_errors"]),
@@ -142,7 +144,7 @@ class ListedNetworks:
 
     def _with_fitted_names(self, devices: Mapping[str, Device]) -> dict[str, Device]:
         """Return the devices; one that the model was fitted on under another of its names has that name."""
-        fitted = self.network_devices | self.operator_devices
+        fitted = self.network_devices.union(self.operator_rows)
         names = {key: next((name for name in each.names if name in fitted), each.name) for key, each in devices.items()}
         return {key: replace(each, name=names[key]) for key, each in devices.items()}
 
@@ -150,7 +152,7 @@ class ListedNetworks:
         fitted = devices[name].name if name in devices else name
         if fitted in self.network_devices:
             return left_out.NETWORKS
-        return left_out.OPERATORS if fitted in self.operator_devices else left_out.DESCRIPTION
+        return left_out.OPERATORS if self.operator_rows.get(fitted, 0) > MOST_FEW else left_out.DESCRIPTION
 
 
 def fit(
@@ -171,7 +173,7 @@ def fit(
     similar = similar_times(operators, devices, operator_time.model)
     regular_time = regular.fit(operators, devices, similar)
     times = measured_times(operators, used["device"].unique(), regular_time)
-    known = frozenset(operators["device"].unique())
+    known = _rows(operators, devices)
     prior = ListedNetworks(similar, times, Ratio({}), left_out.PRIOR, frozenset(), known, (), 0, PRIOR_OF_RATIOS)
     if used.empty:
         return prior
@@ -193,11 +195,19 @@ def fit(
         ratio=full.ratio(np.ones(len(full.rows), dtype=bool)),
         calibrations=left_out.calibrations(full, new, unseen),
         network_devices=frozenset(full.rows["device"]),
-        operator_devices=known,
+        operator_rows=known,
         networks=tuple(sorted(full.rows["network"].unique())),
         rows=len(full.rows),
         ratio_errors=left_out.errors_of_ratios(full, unseen),
     )
+
+
+def _rows(operators: pd.DataFrame, devices: Mapping[str, Device]) -> dict[str, int]:
+    """Return the number of measured times by device; each of the names of a device has the number of all of them."""
+    timed = operators.loc[operators["time_s"] > 0, "device"]
+    names = timed.map({name: device.name for name, device in devices.items()}).fillna(timed)
+    counts = timed.groupby(names).transform("size")
+    return {str(name): int(count) for name, count in zip(timed, counts, strict=True)}
 
 
 def _without(

@@ -260,6 +260,23 @@ def test_intervals_of_a_measured_device_are_never_wider_than_with_less_knowledge
     assert (model.half_width("time_s", asked, DEVICES, found) <= expected).all()
 
 
+@pytest.mark.parametrize(
+    ("count", "known"), [(1, left_out.DESCRIPTION), (100, left_out.DESCRIPTION), (101, left_out.OPERATORS)]
+)
+def test_a_device_with_few_measured_operators_has_the_intervals_of_one_without(count: int, known: str) -> None:
+    """Its rows count together if they are under two of its names."""
+    devices = {**DEVICES, **dict.fromkeys(("new", "alias"), device("new", aliases=("alias",)))}
+    rows = some_operators("new", 0.8, count)
+    rows = rows.assign(device=np.where(np.arange(count) % 2, "alias", "new"))
+    model = fit(_step(1.0), LISTS, devices, rows, Constant(1e-3, unseen_s=2e-3))
+    asked = some_networks({"device": "new", "network": "a", "list_id": "train", "phase": "training"})
+    found = model.estimate(asked, LISTS, devices)["time_s"]
+    expected = model.calibrations[known].half_width(pd.Series(["time_s"]), found.spread)
+    assert model.half_width("time_s", asked, devices, found) == pytest.approx(expected)
+    read = ListedNetworks.from_json(json.loads(json.dumps(model.to_json())), Constant())
+    assert read.half_width("time_s", asked, devices, found) == pytest.approx(expected)
+
+
 def test_on_cpus_the_framework_adds_its_time_between_operators() -> None:
     """On a GPU, the host launches the next kernel in the meantime."""
     devices = {"first": DEVICES["first"], "cpus": device("cpus", kind="cpu")}
