@@ -30,7 +30,7 @@ from hpcbench.predict.tables.operators import MOST_UNKNOWN
 from hpcbench.predict.tables.prediction import Estimate, Floats
 from hpcbench.predict.time.few_rows import MOST_FEW
 
-_LEAST_SPREAD = 0.05  # of networks, as a logarithm
+_LEAST_SPREAD = 0.05  # of networks, as a logarithm: an assumption
 _HOST_SPREAD = 0.4  # of the launches of a host, as a logarithm: hosts and versions differ by a factor of two
 
 
