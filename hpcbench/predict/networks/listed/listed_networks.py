@@ -21,7 +21,7 @@ from hpcbench.predict.networks.listed.measured import MeasuredTime, measured_tim
 from hpcbench.predict.networks.listed.new_networks import sums_of_new_networks
 from hpcbench.predict.networks.listed.observations import observations
 from hpcbench.predict.networks.listed.operator_time import LeftOut, OperatorTime
-from hpcbench.predict.networks.listed.predicted import log_times
+from hpcbench.predict.networks.listed.predicted import ListedEstimate, log_times
 from hpcbench.predict.networks.listed.ratio import Ratio
 from hpcbench.predict.networks.listed.refusals import reasons
 from hpcbench.predict.networks.listed.regular import RegularTime
@@ -50,7 +50,7 @@ class ListedNetworks:
 
     def estimate(
         self, networks: pd.DataFrame, lists: pd.DataFrame, devices: Mapping[str, Device]
-    ) -> dict[str, Estimate]:
+    ) -> dict[str, ListedEstimate]:
         """Return the times of a step, its forward pass and its backward pass, one value per row of `networks`.
 
         Rows without a device description, without a list, or with over 10 % of the time in operators of unknown kind
@@ -59,15 +59,17 @@ class ListedNetworks:
         devices = self._with_fitted_names(devices)
         summed = self._sums(networks, lists, devices)
         known = frozenset(lists["list_id"])
-        return {
-            quantity: Estimate(
-                log_value=np.where(reason == "", log_times(networks, summed, self.ratio, quantity, devices), np.nan),
-                spread=_spread(summed, quantity),
+        found = {}
+        for quantity in targets.QUANTITIES:
+            reason = reasons(networks, summed, known, devices, quantity)
+            device, host = log_times(networks, summed, self.ratio, quantity, devices)
+            found[quantity] = ListedEstimate(
+                log_value=np.where(reason == "", np.fmax(device, host), np.nan),
+                spread=_spread(summed, by_host=host > device),
                 reason=reason,
+                launches=np.exp(host - device),
             )
-            for quantity in targets.QUANTITIES
-            for reason in [reasons(networks, summed, known, devices, quantity)]
-        }
+        return found
 
     def half_width(
         self, quantity: str, networks: pd.DataFrame, devices: Mapping[str, Device], estimate: Estimate
@@ -92,6 +94,15 @@ class ListedNetworks:
         asked, listed = as_compiled(networks[described], lists)
         found = kernel_times(asked, kernels(listed), devices, self.operator_time)
         return found.assign(place=places[found["place"].to_numpy()])
+
+    def launches(self, networks: pd.DataFrame, kernels: pd.DataFrame, devices: Mapping[str, Device]) -> Floats:
+        """Return the time of the host as a multiple of that of the device for a step of each network, as of `estimate`.
+
+        `kernels` is the result of `kernel_times` for the networks. Networks without kernels have NaN.
+        """
+        devices = self._with_fitted_names(devices)
+        device, host = log_times(networks, sums(networks, kernels, devices), self.ratio, targets.TIME, devices)
+        return np.exp(host - device)
 
     def to_json(self) -> dict[str, Any]:
         """Return the model as JSON types, without the model of the operators that it does not cover itself."""
@@ -216,8 +227,6 @@ def _without(
     return pd.concat(found).sort_index()
 
 
-def _spread(summed: pd.DataFrame, quantity: str) -> Floats:
+def _spread(summed: pd.DataFrame, by_host: np.ndarray) -> Floats:
     """Return the spread of the operators, or of the host if it determines the time."""
-    device = targets.part_times(summed, quantity).sum(axis=1).to_numpy()
-    by_host = targets.host_time(summed, quantity) > device
     return np.asarray(np.hypot(_LEAST_SPREAD, np.where(by_host, _HOST_SPREAD, summed["spread"].to_numpy())))
