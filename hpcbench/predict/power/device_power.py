@@ -18,7 +18,8 @@ from hpcbench.predict.power.utilization import LIMITED
 from hpcbench.predict.power.voltage import Voltage
 from hpcbench.predict.tables.prediction import Floats
 
-TYPICAL_CAP = 0.965  # mean power of a limited device, as a fraction of its limit
+# Mean power of a limited device, as a fraction of its limit: that of the public set with several clocks, rounded.
+TYPICAL_CAP = 0.965
 _FEWEST_LIMITED = 3  # rows at the limit that a device's own cap needs
 _FEWEST_CLOCKS = 4  # clocks that a device's own voltage curve and clock tree need
 _TIME_STRENGTH, _POWER_STRENGTH = 0.3, 0.03  # of the priors, in configurations: chosen by leaving one network out

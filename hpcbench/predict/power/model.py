@@ -11,17 +11,17 @@ import pandas as pd
 
 from hpcbench.predict.choice.states import StateErrors
 from hpcbench.predict.devices.device import Device
-from hpcbench.predict.power import fleet as fleets
 from hpcbench.predict.power import networks as of_networks
 from hpcbench.predict.power import operators as of_operators
+from hpcbench.predict.power import power_fleet as fleets
 from hpcbench.predict.power import states as of_states
 from hpcbench.predict.power.activity import of_lists
-from hpcbench.predict.power.fleet import Fleet
 from hpcbench.predict.power.given_time import GivenTime
 from hpcbench.predict.power.jobs import model as of_jobs
 from hpcbench.predict.power.jobs.model import JobPower
 from hpcbench.predict.power.networks import QUANTITIES, TIME, NetworkPower, with_known_lists
 from hpcbench.predict.power.operators import ENERGY, POWER, OperatorPower, limits_w
+from hpcbench.predict.power.power_fleet import PowerFleet
 from hpcbench.predict.power.requests import model as of_requests
 from hpcbench.predict.power.requests.model import RequestPower
 from hpcbench.predict.tables import networks as network_table
@@ -32,7 +32,7 @@ from hpcbench.predict.tables.prediction import VALUES, Floats, table
 class PowerModel:
     """Power and energy on any described device, over clocks and power limits."""
 
-    fleet: Fleet
+    fleet: PowerFleet
     operators: OperatorPower
     networks: NetworkPower
     jobs: JobPower
@@ -153,7 +153,7 @@ class PowerModel:
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> PowerModel:
         """Return the model that `to_json` returned."""
-        fleet = Fleet.from_json(stored["fleet"])
+        fleet = PowerFleet.from_json(stored["fleet"])
         return cls(
             fleet,
             OperatorPower.from_json(stored["operators"], fleet),
@@ -189,7 +189,7 @@ def fit(
     )
 
 
-def _without_each(steps: Mapping[str, Any], operators: Mapping[str, Any], fleet: Fleet) -> dict[str, Fleet]:
+def _without_each(steps: Mapping[str, Any], operators: Mapping[str, Any], fleet: PowerFleet) -> dict[str, PowerFleet]:
     """Return, for each device with measured operators or steps, the fleet without this device."""
     names = {*steps, *operators}
     return {

@@ -12,12 +12,12 @@ import pandas as pd
 from hpcbench.predict.calibration.intervals import Calibration, calibrated
 from hpcbench.predict.calibration.stored import all_from_json, all_to_json
 from hpcbench.predict.devices.device import Device
-from hpcbench.predict.power import fleet as fleets
+from hpcbench.predict.power import power_fleet as fleets
 from hpcbench.predict.power.activity import COLUMNS, of_lists
 from hpcbench.predict.power.device_power import DevicePower, Rows, fit_steps
-from hpcbench.predict.power.fleet import Fleet
 from hpcbench.predict.power.given_time import GivenTime
 from hpcbench.predict.power.operators import ENERGY, POWER, SEEN, UNSEEN
+from hpcbench.predict.power.power_fleet import PowerFleet
 from hpcbench.predict.tables import networks as table
 from hpcbench.predict.tables.prediction import Estimate, Floats
 
@@ -35,7 +35,7 @@ CONFIGURATION = ("network", "phase", "dtype", "layout", "batch_size", "sequence_
 class NetworkPower:
     """Steps of networks with operator lists. `calibrations` are by quantity, of devices with measured networks."""
 
-    fleet: Fleet
+    fleet: PowerFleet
     devices: frozenset[str] = frozenset()  # those with measured networks
     calibrations: Mapping[str, Calibration] = field(default_factory=dict)
 
@@ -91,7 +91,7 @@ class NetworkPower:
         }
 
     @classmethod
-    def from_json(cls, stored: Mapping[str, Any], fleet: Fleet) -> NetworkPower:
+    def from_json(cls, stored: Mapping[str, Any], fleet: PowerFleet) -> NetworkPower:
         """Return the model that `to_json` returned."""
         return cls(fleet, frozenset(stored["devices"]), all_from_json(stored["calibrations"]))
 
@@ -147,10 +147,10 @@ def measured_rows(
     return found
 
 
-LeftOut = Mapping[str, Mapping[str, DevicePower]]  # models by device, and by the network that they did not see
+LeftOutNetworks = Mapping[str, Mapping[str, DevicePower]]  # models by device, and by the network that they did not see
 
 
-def left_out_networks(measured: Mapping[str, tuple[pd.DataFrame, Rows]]) -> LeftOut:
+def left_out_networks(measured: Mapping[str, tuple[pd.DataFrame, Rows]]) -> LeftOutNetworks:
     """Return the models of each device without each of its networks; none for devices with one network."""
     return {
         name: {
@@ -163,7 +163,10 @@ def left_out_networks(measured: Mapping[str, tuple[pd.DataFrame, Rows]]) -> Left
 
 
 def fit(
-    measured: Mapping[str, tuple[pd.DataFrame, Rows]], devices: Mapping[str, Device], fleet: Fleet, left_out: LeftOut
+    measured: Mapping[str, tuple[pd.DataFrame, Rows]],
+    devices: Mapping[str, Device],
+    fleet: PowerFleet,
+    left_out: LeftOutNetworks,
 ) -> NetworkPower:
     """Return the model of networks, calibrated by `left_out_networks`."""
     errors = [_left_out(*measured[name], devices, name, models) for name, models in left_out.items()]
@@ -187,7 +190,7 @@ def _left_out(
     for network, model in models.items():
         out = (rows["network"] == network).to_numpy()
         asked, work = rows[out], measurements.activity[out]
-        predicted = NetworkPower(Fleet({name: model})).estimate(asked, work, devices)
+        predicted = NetworkPower(PowerFleet({name: model})).estimate(asked, work, devices)
         cluster = network + "/" + pd.Series(measurements.group[out]).astype(str)
         labels = {"spread": SPREAD[SEEN], "group": asked["dtype"].to_numpy(), "cluster": cluster.to_numpy()}
         found.append(pd.DataFrame({**log_errors(asked, predicted), **labels}))

@@ -22,11 +22,12 @@ from hpcbench.predict.tables.prediction import Floats
 PER_KERNEL_S = 4e-6  # the unit of the coefficient of kernels
 # Coefficients without any data, from the public sets that docs/reference/predictor-data.md documents.
 PRIOR = np.array([1.15, 0.9, 0.9, 1.0, 0.65])
+# Seconds per kernel of a host without data: rounded, from the public set with several clocks, whose fit has 37 us.
 TYPICAL_HOST_S = 35e-6
-_HOSTS_S = np.geomspace(5e-6, 150e-6, 28)
-_HOST_DOUBT = 0.02  # cost of a host time that is e times the typical one, as a mean error of logarithms
-_SHARPNESS = 8.0  # q
-_BOUND_BY_DEVICE = 1.3  # rows whose time is this many times the host's fit the device's coefficients
+_HOSTS_S = np.geomspace(5e-6, 150e-6, 28)  # those that a fit tries
+_HOST_DOUBT = 0.02  # cost of a host time that is e times the typical one, as a mean error of logarithms: an assumption
+_SHARPNESS = 8.0  # q: an assumption
+_BOUND_BY_DEVICE = 1.3  # rows whose time is this many times the host's fit the device's coefficients: an assumption
 
 
 @dataclass(frozen=True)

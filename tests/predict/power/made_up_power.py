@@ -8,11 +8,11 @@ import pandas as pd
 from hpcbench.predict.devices.device import BFLOAT16, FLOAT16, Device
 from hpcbench.predict.power import device_power
 from hpcbench.predict.power.activity import activity, of_lists
-from hpcbench.predict.power.fleet import Fleet
 from hpcbench.predict.power.jobs.model import JobPower
 from hpcbench.predict.power.model import PowerModel
 from hpcbench.predict.power.networks import NetworkPower
 from hpcbench.predict.power.operators import OperatorPower
+from hpcbench.predict.power.power_fleet import PowerFleet
 from hpcbench.predict.power.requests.model import RequestPower
 from hpcbench.predict.sets.list_files import product
 from hpcbench.predict.tables import networks as network_table
@@ -92,4 +92,6 @@ def steps(
 
 def unfitted() -> PowerModel:
     """Return the model without any data: the priors of all coefficients, and wide intervals."""
-    return PowerModel(Fleet({}), OperatorPower(Fleet({})), NetworkPower(Fleet({})), JobPower(), RequestPower())
+    return PowerModel(
+        PowerFleet({}), OperatorPower(PowerFleet({})), NetworkPower(PowerFleet({})), JobPower(), RequestPower()
+    )
