@@ -10,7 +10,7 @@ from hpcbench.predict.sets.columns import Getter, get_flag, get_text
 from hpcbench.predict.tables import networks as table
 
 _MS, _MW = 1e-3, 1e-3
-_DTYPES = {"fp32": "float32", "fp16": "float16", "bf16": "bfloat16"}
+_DTYPES = {"fp64": "float64", "fp32": "float32", "fp16": "float16", "bf16": "bfloat16"}
 
 
 def networks(file: str, rows: pd.DataFrame) -> pd.DataFrame:

@@ -22,7 +22,14 @@ _TWO_INPUTS = ("add", "mul", "div", "pow")
 _WITH_SCALAR = {f"{name}u": name for name in _TWO_INPUTS}
 _POINTWISE = (*_TWO_INPUTS, *_WITH_SCALAR, "relu", "gelu", "tanh")
 _IN_A_STREAM = ("aiconfigurator",)  # sources that time replays of CUDA graphs
-_DTYPES = {"fp8": "float8", "fp8_block": "float8_block", "fp16": "float16", "bf16": "bfloat16", "fp32": "float32"}
+_DTYPES = {
+    "fp8": "float8",
+    "fp8_block": "float8_block",
+    "fp16": "float16",
+    "bf16": "bfloat16",
+    "fp32": "float32",
+    "fp64": "float64",
+}
 
 
 def operators(file: str, rows: pd.DataFrame) -> pd.DataFrame:

@@ -111,6 +111,10 @@ def _by_part(times: pd.DataFrame, value: str, places: pd.RangeIndex) -> pd.DataF
 
 
 def shares(times: pd.DataFrame) -> pd.DataFrame:
-    """Return the share of the device time of each network in each kind of kernel: one row per `place`."""
-    by_kind = times.pivot_table(index="place", columns="kind", values="total_s", aggfunc="sum", observed=True)
+    """Return the share of the device time of each network in each kind of kernel: one row per `place`.
+
+    Kernels without a model, for example products in float64, are of unknown kind.
+    """
+    kinds = times.assign(kind=times["kind"].where(times["known"].astype("bool"), table.UNKNOWN))
+    by_kind = kinds.pivot_table(index="place", columns="kind", values="total_s", aggfunc="sum", observed=True)
     return by_kind.fillna(0.0).div(by_kind.sum(axis=1), axis=0)

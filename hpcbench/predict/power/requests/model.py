@@ -22,13 +22,13 @@ from hpcbench.predict.power.networks import QUANTITIES, TIME
 from hpcbench.predict.power.operators import ENERGY, POWER, SEEN, UNSEEN
 from hpcbench.predict.power.requests.language_models import language_model
 from hpcbench.predict.tables import networks as table
+from hpcbench.predict.tables.element_bytes import element_bytes
 from hpcbench.predict.tables.prediction import Estimate, Floats
 
 # Parts of the time: reading weights, reading the cache, FLOPs of all tokens, and milliseconds per step of a token.
 TIME_PRIOR = np.array([1.3, 1.5, 1.6, 2.0])
 # Terms of the power: idle, and utilization by weights, by the cache, and by FLOPs.
 POWER_PRIOR = np.array([0.30, 0.35, 0.9, 0.9])
-_ELEMENT_BYTES = 2.0
 _STEP_S = 1e-3
 _USABLE_MEMORY = 0.9
 _STRENGTH = 0.1
@@ -113,11 +113,11 @@ def demands(requests: pd.DataFrame, devices: Mapping[str, Device]) -> tuple[pd.D
             )
             found.append(dict.fromkeys(_COLUMNS, np.nan))
             continue
-        weights = _ELEMENT_BYTES * size.parameters
+        weights = element_bytes(BFLOAT16) * size.parameters
         free = _USABLE_MEMORY * device.memory_bytes - weights
         reasons.append("" if free > 0 else "the weights of the model do not fit into the memory of the device")
         prompt, new, batch = row["sequence_length"], row["new_tokens"], row["batch_size"]
-        cached = _ELEMENT_BYTES * size.cached_per_token
+        cached = element_bytes(BFLOAT16) * size.cached_per_token
         together = float(np.clip(free / (cached * (prompt + new)), 1.0, batch)) if free > 0 else 1.0
         steps = new * batch / together
         found.append(
