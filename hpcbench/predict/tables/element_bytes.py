@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-
-from hpcbench.predict.tables.prediction import Floats
+from numpy.typing import NDArray
 
 _BYTES = {
     "complex128": 16,
@@ -23,6 +22,6 @@ def element_bytes(dtype: str) -> int:
     return _BYTES.get(dtype, _DEFAULT)
 
 
-def element_bytes_of(dtypes: pd.Series) -> Floats:
+def element_bytes_of(dtypes: pd.Series) -> NDArray[np.float64]:
     """Return the bytes of an element of each row's data type."""
     return np.asarray(dtypes.map(_BYTES).fillna(_DEFAULT), dtype="float64")
