@@ -20,7 +20,7 @@ from hpcbench.predict.devices.device import BFLOAT16, Device
 from hpcbench.predict.power.least_squares import relative
 from hpcbench.predict.power.networks import QUANTITIES, TIME
 from hpcbench.predict.power.operators import ENERGY, POWER, SEEN, UNSEEN
-from hpcbench.predict.power.requests.language_models import language_model
+from hpcbench.predict.power.requests.language_models import LanguageModel, language_model
 from hpcbench.predict.tables import networks as table
 from hpcbench.predict.tables.element_bytes import element_bytes
 from hpcbench.predict.tables.prediction import Estimate, Floats
@@ -105,19 +105,16 @@ def demands(requests: pd.DataFrame, devices: Mapping[str, Device]) -> tuple[pd.D
     for row in requests.to_dict("records"):
         device = devices.get(row["device"])
         size = language_model(str(row["network"]), row["mparams"])
-        if device is None or size is None:
-            reasons.append(
-                "the device has no description"
-                if device is None
-                else f"the size of the model {row['network']} is unknown: its name has no number of parameters, like 7b"
-            )
+        refusal = _refusal(row, device, size)
+        if refusal or device is None or size is None:
+            reasons.append(refusal)
             found.append(dict.fromkeys(_COLUMNS, np.nan))
             continue
         weights = element_bytes(BFLOAT16) * size.parameters
         free = _USABLE_MEMORY * device.memory_bytes - weights
         reasons.append("" if free > 0 else "the weights of the model do not fit into the memory of the device")
         prompt, new, batch = row["sequence_length"], row["new_tokens"], row["batch_size"]
-        cached = element_bytes(BFLOAT16) * size.cached_per_token
+        cached = element_bytes(row["kv_dtype"] or BFLOAT16) * size.cached_per_token
         together = float(np.clip(free / (cached * (prompt + new)), 1.0, batch)) if free > 0 else 1.0
         steps = new * batch / together
         found.append(
@@ -129,6 +126,16 @@ def demands(requests: pd.DataFrame, devices: Mapping[str, Device]) -> tuple[pd.D
             }
         )
     return pd.DataFrame(found, columns=list(_COLUMNS), index=requests.index), np.array(reasons, dtype=object)
+
+
+def _refusal(row: Mapping[Any, Any], device: Device | None, size: LanguageModel | None) -> str:
+    if device is None:
+        return "the device has no description"
+    if row["devices"] > 1:
+        return "requests on several devices have no model"
+    if size is None:
+        return f"the size of the model {row['network']} is unknown: its name has no number of parameters, like 7b"
+    return ""
 
 
 def fit(networks: pd.DataFrame, devices: Mapping[str, Device]) -> RequestPower:
