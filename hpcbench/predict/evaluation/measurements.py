@@ -8,9 +8,9 @@ from hpcbench.predict.basis import OPERATORS, Basis
 from hpcbench.predict.sets.data_set import DataSet
 from hpcbench.predict.tables import networks as network_table
 from hpcbench.predict.tables.network_kinds import network_kinds
+from hpcbench.predict.time.few_rows import MOST_FEW
 from hpcbench.util.text import plural
 
-FEW_ROWS = 100  # a device with fewer rows in the training data is shown with their number
 ORIGIN = ["file", "row"]
 SEEN, UNSEEN = "seen", "unseen"
 _KEYS = (*network_table.WORK, "library", "clock_mhz", "power_limit_w")
@@ -61,6 +61,6 @@ def _seen(devices: pd.Series, kind: str, basis: Basis) -> pd.Series:
     labels = {}
     for device in devices.unique():
         count = basis.count(kind, device)
-        is_few = kind == OPERATORS and 0 < count <= FEW_ROWS
+        is_few = kind == OPERATORS and 0 < count <= MOST_FEW
         labels[device] = plural(count, "row") if is_few else SEEN if count else UNSEEN
     return devices.map(labels)

@@ -27,7 +27,7 @@ from hpcbench.predict.time.usable import reasons
 
 _FEWEST, _MOST = 15, 1500  # rows of CPUs: fewer show little, and the cost of the fit grows with the third power
 _SIZES = ("batch", "m", "n", "k", "kernel", "stride", "rows", "columns", "inputs")
-_LEAST_S = 1e-8
+_LEAST_S = 1e-8  # seconds: below all bounds of real operators, so that the logarithm of a bound exists
 
 
 @dataclass(frozen=True)

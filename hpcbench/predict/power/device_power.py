@@ -11,6 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from hpcbench.predict.power import step_time, utilization, voltage
+from hpcbench.predict.power.given_time import GivenTime
 from hpcbench.predict.power.operating_point import OperatingPoint, settle
 from hpcbench.predict.power.step_time import StepTime
 from hpcbench.predict.power.utilization import LIMITED
@@ -38,17 +39,18 @@ class DevicePower:
         return found
 
     def run(
-        self, activity: pd.DataFrame, clock: Floats, limit: Floats, measured_s: Floats | None = None
+        self, activity: pd.DataFrame, clock: Floats, limit: Floats, given: GivenTime | None = None
     ) -> OperatingPoint:
         """Return clock, time and power of steps at requested clocks and limits, as fractions.
 
-        With `measured_s`, the times at the boost clock are known, and only their ratio over clocks is predicted.
+        With `given`, the times at the boost clock are known, and only their ratio over clocks is predicted.
         """
         full = np.ones(len(activity))
-        factor = full if measured_s is None else measured_s / self.steps.seconds(activity, full)
+        launches = None if given is None else given.launches
+        factor = full if given is None else given.seconds / self.steps.seconds(activity, full, launches)
 
         def time_at(at: Floats) -> Floats:
-            return factor * self.steps.seconds(activity, at)
+            return factor * self.steps.seconds(activity, at, launches)
 
         def power_at(time_s: Floats, at: Floats) -> Floats:
             return self.power(activity, time_s, at)

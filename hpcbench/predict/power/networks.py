@@ -16,6 +16,7 @@ from hpcbench.predict.power import fleet as fleets
 from hpcbench.predict.power.activity import COLUMNS, of_lists
 from hpcbench.predict.power.device_power import DevicePower, Rows, fit_steps
 from hpcbench.predict.power.fleet import Fleet
+from hpcbench.predict.power.given_time import GivenTime
 from hpcbench.predict.power.operators import ENERGY, POWER, SEEN, UNSEEN
 from hpcbench.predict.tables import networks as table
 from hpcbench.predict.tables.prediction import Estimate, Floats
@@ -43,22 +44,23 @@ class NetworkPower:
         networks: pd.DataFrame,
         activity: pd.DataFrame,
         devices: Mapping[str, Device],
-        time_s: Floats | None = None,
+        time: GivenTime | None = None,
     ) -> dict[str, Estimate]:
         """Return the time in seconds, power in watts and energy in joules of a step of each row, by quantity.
 
         `activity` has one row per network, as `activity.of_lists` returns it. `clock_mhz` and `power_limit_w` of the
-        networks apply, and are the boost clock and the board power if NaN. With `time_s`, times at the boost clock
-        without a limit are given, as from a model of time, and only their ratio over clocks is predicted.
+        networks apply, and are the boost clock and the board power if NaN. With `time`, times at the boost clock
+        without a limit are given, as from a model of time, and only their ratio over clocks is predicted: from the
+        launches that are given with the times, or from those of the device's model of steps.
         """
-        reason = reasons(networks, activity, devices, time_s)
+        reason = reasons(networks, activity, devices, time)
         found = {quantity: np.full(len(networks), np.nan) for quantity in QUANTITIES}
         for name, places in networks.groupby("device", observed=True).indices.items():
             usable = np.asarray(places)[reason[places] == ""]
             if not len(usable):
                 continue
             device = devices[str(name)]
-            given = None if time_s is None else time_s[usable]
+            given = None if time is None else time.at(usable)
             clock, limit = settings(networks.iloc[usable], device)
             point = self.fleet.of(str(name)).run(activity.iloc[usable], clock, limit, given)
             watts = point.power * device.board_power_w
@@ -102,12 +104,12 @@ def settings(networks: pd.DataFrame, device: Device) -> tuple[Floats, Floats]:
 
 
 def reasons(
-    networks: pd.DataFrame, activity: pd.DataFrame, devices: Mapping[str, Device], time_s: Floats | None = None
+    networks: pd.DataFrame, activity: pd.DataFrame, devices: Mapping[str, Device], time: GivenTime | None = None
 ) -> np.ndarray:
     """Return why rows are refused; empty text for rows that are answered."""
     described = networks["device"].isin(set(devices)).to_numpy()
     listed = activity["memory_s"].notna().to_numpy()
-    timed = np.ones(len(networks), dtype=bool) if time_s is None else time_s > 0
+    timed = np.ones(len(networks), dtype=bool) if time is None else time.seconds > 0
     choices = ["the device has no description", "the operators of the network are unknown", "the time is unknown"]
     return np.select([~described, ~listed, ~timed], choices, default="").astype(object)
 

@@ -29,7 +29,8 @@ from hpcbench.predict.tables.prediction import Estimate, Floats
 
 POWER, ENERGY = "power_w", "energy_j"
 SEEN, UNSEEN = "seen", "unseen"
-PRIOR_SPREAD = 0.38  # expected error of the logarithm of the power without any data
+# Expected error of the logarithm of the power without any data: an assumption, to which _PRIOR below is relative.
+PRIOR_SPREAD = 0.38
 _SPREAD = {SEEN: learned.SPREAD, UNSEEN: PRIOR_SPREAD}
 # Effects of devices on the power of operators: the public sets have two devices, whose effects differ by about 0.2.
 _OF_DEVICES = Expected(0.15, 4.0)

@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from hpcbench.predict.networks.listed.sums import EAGER_LAUNCH_S
 from hpcbench.predict.power.least_squares import relative
 from hpcbench.predict.tables.prediction import Floats
 
@@ -35,9 +36,17 @@ class StepTime:
     coefficients: Floats
     host_s: float
 
-    def seconds(self, activity: pd.DataFrame, clock: Floats) -> Floats:
-        """Return the time of a step in seconds at clocks that are fractions of the boost clock."""
+    def seconds(self, activity: pd.DataFrame, clock: Floats, launches: Floats | None = None) -> Floats:
+        """Return the time of a step in seconds at clocks that are fractions of the boost clock.
+
+        `launches` has the time of the host as a multiple of that of the device at the boost clock, as the model of
+        listed networks predicts it. It decides which of them is slower. A host that is slower in `host_s` than in that
+        model remains the slower one down to lower clocks. Rows with NaN have the launches of `host_s` alone.
+        """
         device, host = self._device_s(activity, clock), self._launches_s(activity)
+        if launches is not None:
+            given = np.where(launches > 1.0, launches * max(1.0, self.host_s / EAGER_LAUNCH_S), launches)
+            host = np.where(np.isnan(given), host, given * self._device_s(activity, np.ones(len(activity))))
         return (device**_SHARPNESS + host**_SHARPNESS) ** (1 / _SHARPNESS)
 
     def is_launch_bound(self, activity: pd.DataFrame) -> NDArray[np.bool_]:

@@ -14,9 +14,10 @@ from hpcbench.config.devices.reported_names import plain
 from hpcbench.predict.choice.ratios import RatioErrors
 from hpcbench.predict.choice.states import StateErrors
 from hpcbench.predict.devices.device import GPU, Device
-from hpcbench.predict.fleet import Fleet, at_times, given_time
+from hpcbench.predict.fleet import Fleet, at_times
 from hpcbench.predict.networks.listed.limits import limits
-from hpcbench.predict.networks.listed.sums import shares, sums
+from hpcbench.predict.networks.listed.sums import shares
+from hpcbench.predict.power.given_time import GivenTime
 from hpcbench.predict.results.image_times import default_times, in_state
 from hpcbench.predict.results.network_basis import network_basis
 from hpcbench.predict.results.predictions import Explained
@@ -49,9 +50,9 @@ class FleetModels:
         rows, known = self._as_fitted(networks, devices)
         distinct, places = _in_default_states(rows)
         default = default_times(self.fleet, distinct, lists, known)
-        settled = in_state(self.fleet, distinct, lists, known, given_time(default))[TIME]["predicted"]
+        settled = in_state(self.fleet, distinct, lists, known, GivenTime.of(default))[TIME]["predicted"]
         usual = default.iloc[places].reset_index(drop=True)
-        state = in_state(self.fleet, rows, lists, known, given_time(usual))
+        state = in_state(self.fleet, rows, lists, known, GivenTime.of(usual))
         time = usual[state[TIME].columns]
         in_default = rows[list(_STATE)].isna().all(axis=1)
         slower = (state[TIME]["predicted"] / settled.to_numpy()[places]).mask(in_default, 1.0)
@@ -70,7 +71,8 @@ class FleetModels:
         usual = _in_default_state(rows)
         kernels = self.fleet.listed.kernel_times(usual, lists, known)
         places = range(len(rows))
-        limiting = limits(kernels, sums(usual, kernels, known), known)["limit"].reindex(places).fillna("")
+        launches = self.fleet.listed.launches(usual, kernels, known)
+        limiting = limits(kernels, launches, known)["limit"].reindex(places).fillna("")
         basis = self._basis(rows, kernels, known)
         return Explained(
             shares(kernels).reindex(places), limiting, basis, _unknown_names(kernels).reindex(places, fill_value="")

@@ -24,6 +24,7 @@ from hpcbench.predict.tables.prediction import Floats
 from hpcbench.predict.time import call_cost
 from hpcbench.predict.time.families import ATTENTION, ATTENTION_DECODE, ROW_WISE
 
+MOST_FEW = 100  # rows of a device up to which they only correct the predictions for it
 # Standard deviations of logarithms between devices: those with the largest likelihood of how each device of the public
 # sets differs from a fleet without it. Classes are row-wise operators, products, and attention.
 _DEVICE, _CLASS, _DTYPE_OF_CLASS, _FAMILY = 0.05, 0.12, 0.10, 0.15  # of efficiencies
@@ -31,7 +32,7 @@ _SIZE_OF_CLASS, _SIZE_OF_FAMILY = 0.12, 0.31  # of efficiencies of similar sizes
 _HOST, _KEY = 0.25, 0.10  # of floors: of all calls, and of one key
 _NOISE, _ROW_WISE_NOISE = 0.15, 0.09  # of a row
 _LENGTH = 6.4  # difference of logarithms of sizes over which the rest changes
-_CUT = 2.0  # errors over so many deviations count as so many
+_CUT = 2.0  # errors over so many deviations count as so many: an assumption
 _ROUNDS = 3  # of new slopes, and of new weights
 _SHARED = ("compute", "memory", "cache")  # sizes that the families of a class share
 _ROW_WISE_CLASS, _PRODUCTS, _ATTENTIONS = "row-wise", "products", "attention"

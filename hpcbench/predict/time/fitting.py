@@ -12,6 +12,7 @@ from hpcbench.predict.time.calibrate import few_operators, seen_devices, unseen_
 from hpcbench.predict.time.core import fit_fleet, with_few
 from hpcbench.predict.time.efficiency import Size
 from hpcbench.predict.time.families import families
+from hpcbench.predict.time.few_rows import MOST_FEW
 from hpcbench.predict.time.folds import without_devices, without_shapes
 from hpcbench.predict.time.hull import hull
 from hpcbench.predict.time.left_out import LeftOut
@@ -20,9 +21,9 @@ from hpcbench.predict.time.prepared import prepare
 from hpcbench.predict.time.priors import CALIBRATION
 from hpcbench.predict.time.usable import capped, usable
 
+# Assumptions: the first three bound the time of a fit.
 _MOST_ROWS = 3000  # of a device, family and data type
 _MOST_SEEN_ROWS, _MOST_UNSEEN_ROWS = 1500, 400  # of the same, in calibrations
-_FEW = 100  # rows of a device up to which they only correct the fleet
 
 
 def fit_with_left_out(operators: pd.DataFrame, devices: Mapping[str, Device]) -> LeftOut:
@@ -36,7 +37,7 @@ def fit_with_left_out(operators: pd.DataFrame, devices: Mapping[str, Device]) ->
     if rows.empty:
         return LeftOut(replace(PRIOR, flaws=tuple(flaws)))
     chosen = prepare(rows[capped(rows, _MOST_ROWS)], devices)
-    is_few = (chosen.names.map(chosen.names.value_counts()) <= _FEW).to_numpy(dtype=bool)
+    is_few = (chosen.names.map(chosen.names.value_counts()) <= MOST_FEW).to_numpy(dtype=bool)
     many, few = chosen.select(~is_few), chosen.select(is_few)
     vendors = frozenset(devices[name].vendor for name in many.rows["device"].unique())
     core = with_few(fit_fleet(many, Size()), few)

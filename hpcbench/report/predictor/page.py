@@ -99,7 +99,7 @@ def _headlines(
     ]
     label = rows["label"].iloc[0]
     if found or details:
-        first = found[0] if found else "One device: no comparison."
+        first = found[0] if found else "A comparison requires two devices."
         yield page_model.Headline(first, about=label if several else "", details=tuple(details))
 
 

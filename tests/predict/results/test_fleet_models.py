@@ -128,6 +128,26 @@ def test_the_highest_clock_and_limit_are_those_of_the_default_state(fleet: Fleet
         assert limited != pytest.approx(usual)
 
 
+@pytest.mark.parametrize(
+    ("size", "execution", "limit", "least", "most"),
+    [(256, "eager", "launch", 1.0, 1.02), (256, "compiled", "compute", 1.8, 2.0), (4096, "eager", "compute", 1.6, 2.0)],
+)
+def test_what_limits_the_time_decides_how_it_grows_at_lower_clocks(
+    fleet: Fleet, size: int, execution: str, limit: str, least: float, most: float
+) -> None:
+    models, lists = FleetModels(fleet), a_list("c1", gemm(size, size, size, calls=10))
+    table = rows((State(clock_mhz=500.0),), image_network="", execution=execution, dtype="float32")
+    time = models.predict_networks(table, lists, KNOWN)[TIME]["predicted"]
+    assert models.explained(table, lists, KNOWN).limits.tolist() == [limit, limit]
+    assert least <= time[1] / time[0] <= most
+
+
+def test_cpus_have_no_launches_that_hide_lower_clocks(fleet: Fleet) -> None:
+    table = rows((State(clock_mhz=500.0),), on="cores", image_network="", dtype="float32")
+    time = predicted(fleet, table)[TIME]["predicted"]
+    assert time[1] / time[0] > 1.5
+
+
 def test_threads_of_the_host_do_not_matter_for_measured_operators_of_gpus(fleet: Fleet) -> None:
     measured = {**gemm(1024, 1024, 1024), "device": "first", "timing": operators.STREAM, "time_s": 1.0}
     table = operators.complete(pd.DataFrame([measured]))

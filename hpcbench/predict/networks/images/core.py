@@ -29,13 +29,14 @@ _PRIORS = {
     "launches": 3.0,
     "step": 2.5,
 }
-_OTHER = 0.3
+_OTHER = 0.3  # of other components
 _PRIOR = np.array([_PRIORS.get(name.split(" ")[0], _OTHER) for name in COMPONENTS])
+# The power p and the penalties are assumptions. With p = 1, times add up.
 FORMS: Mapping[str, Form] = {
     GPU: Form(IS_HOST, 1.5, _PRIOR, ridge=1e-3, drift=1e-3),
     CPU: Form(IS_HOST, 1.0, _PRIOR, ridge=1e-2, drift=1e-3),
 }
-_SHRINKAGE = 20.0  # rows that pull the offset of a device to zero
+_SHRINKAGE = 20.0  # rows that pull the offset of a device to zero: an assumption
 _RARE = 0.5  # power of the number of rows of a device by which they count: a device with few rows counts more
 
 

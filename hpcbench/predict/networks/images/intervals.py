@@ -19,7 +19,7 @@ from hpcbench.predict.networks.images.correction import Correction, fit_correcti
 from hpcbench.predict.networks.images.prepared import Prepared
 from hpcbench.predict.tables.prediction import Floats
 
-_FOLDS = 5
+_FOLDS = 5  # of families of networks
 _FEWEST = 2  # networks of which one can be left out
 _MOST_ROWS = 2500  # of a calibration fold
 _SPREAD_ROUNDS = 40  # trees

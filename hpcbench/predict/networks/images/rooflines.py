@@ -38,8 +38,9 @@ _LARGE = ("conv1x1", "conv", "linear")  # kinds whose weights can exceed the las
 # Rows, columns and depth of a product that kernels compute at once: a block of threads of a GPU, registers of a core.
 _TILES = {True: (64, 64, 32), False: (8, 16, 1)}  # by whether the device is a GPU
 _NARROW = 16  # channels of a group
-_LAUNCH_S, _STEP_S = 1e-6, 1e-4
-_FASTER_PER_YEAR, _YEAR = 1.035, 2020  # _LAUNCH_S is that of a device of _YEAR
+_LAUNCH_S, _STEP_S = 1e-6, 1e-4  # units of the factors of launches and of a step, in seconds
+# _LAUNCH_S is that of a host of _YEAR. How much faster hosts become is an assumption.
+_FASTER_PER_YEAR, _YEAR = 1.035, 2020
 COMPONENTS = (
     *(f"arithmetic {kind}" for kind in PRODUCTS),
     *(f"traffic {kind}" for kind in KINDS),

@@ -21,15 +21,16 @@ from hpcbench.predict.networks.listed.measured import MeasuredTime, measured_tim
 from hpcbench.predict.networks.listed.new_networks import sums_of_new_networks
 from hpcbench.predict.networks.listed.observations import observations
 from hpcbench.predict.networks.listed.operator_time import LeftOut, OperatorTime
-from hpcbench.predict.networks.listed.predicted import log_times
+from hpcbench.predict.networks.listed.predicted import ListedEstimate, log_times
 from hpcbench.predict.networks.listed.ratio import Ratio
 from hpcbench.predict.networks.listed.refusals import reasons
 from hpcbench.predict.networks.listed.regular import RegularTime
 from hpcbench.predict.networks.listed.sums import kernel_times, sums
 from hpcbench.predict.tables.operators import MOST_UNKNOWN
 from hpcbench.predict.tables.prediction import Estimate, Floats
+from hpcbench.predict.time.few_rows import MOST_FEW
 
-_LEAST_SPREAD = 0.05  # of networks, as a logarithm
+_LEAST_SPREAD = 0.05  # of networks, as a logarithm: an assumption
 _HOST_SPREAD = 0.4  # of the launches of a host, as a logarithm: hosts and versions differ by a factor of two
 
 
@@ -42,14 +43,14 @@ class ListedNetworks:
     ratio: Ratio
     calibrations: Mapping[str, Calibration]  # by what is known of a device
     network_devices: frozenset[str]  # devices with measured whole networks
-    operator_devices: frozenset[str]  # devices with measured operators
+    operator_rows: Mapping[str, int]  # measured times of operators by device
     networks: tuple[str, ...]
     rows: int  # measured times that the ratio was fitted on
     ratio_errors: RatioErrors  # of step times of two devices that a fit did not see
 
     def estimate(
         self, networks: pd.DataFrame, lists: pd.DataFrame, devices: Mapping[str, Device]
-    ) -> dict[str, Estimate]:
+    ) -> dict[str, ListedEstimate]:
         """Return the times of a step, its forward pass and its backward pass, one value per row of `networks`.
 
         Rows without a device description, without a list, or with over 10 % of the time in operators of unknown kind
@@ -58,22 +59,25 @@ class ListedNetworks:
         devices = self._with_fitted_names(devices)
         summed = self._sums(networks, lists, devices)
         known = frozenset(lists["list_id"])
-        return {
-            quantity: Estimate(
-                log_value=np.where(reason == "", log_times(networks, summed, self.ratio, quantity, devices), np.nan),
-                spread=_spread(summed, quantity),
+        found = {}
+        for quantity in targets.QUANTITIES:
+            reason = reasons(networks, summed, known, devices, quantity)
+            device, host = log_times(networks, summed, self.ratio, quantity, devices)
+            found[quantity] = ListedEstimate(
+                log_value=np.where(reason == "", np.fmax(device, host), np.nan),
+                spread=_spread(summed, by_host=host > device),
                 reason=reason,
+                launches=np.exp(host - device),
             )
-            for quantity in targets.QUANTITIES
-            for reason in [reasons(networks, summed, known, devices, quantity)]
-        }
+        return found
 
     def half_width(
         self, quantity: str, networks: pd.DataFrame, devices: Mapping[str, Device], estimate: Estimate
     ) -> Floats:
         """Return half the width of the 90 % intervals, as differences of logarithms.
 
-        What is known of a device narrows its intervals: they are never wider than with less knowledge.
+        What is known of a device narrows its intervals: they are never wider than with less knowledge. Up to MOST_FEW
+        measured operators of a device narrow its spread alone.
         """
         group = pd.Series(quantity, index=range(len(networks)))
         devices = self._with_fitted_names(devices)
@@ -91,6 +95,15 @@ class ListedNetworks:
         found = kernel_times(asked, kernels(listed), devices, self.operator_time)
         return found.assign(place=places[found["place"].to_numpy()])
 
+    def launches(self, networks: pd.DataFrame, kernels: pd.DataFrame, devices: Mapping[str, Device]) -> Floats:
+        """Return the time of the host as a multiple of that of the device for a step of each network, as of `estimate`.
+
+        `kernels` is the result of `kernel_times` for the networks. Networks without kernels have NaN.
+        """
+        devices = self._with_fitted_names(devices)
+        device, host = log_times(networks, sums(networks, kernels, devices), self.ratio, targets.TIME, devices)
+        return np.exp(host - device)
+
     def to_json(self) -> dict[str, Any]:
         """Return the model as JSON types, without the model of the operators that it does not cover itself."""
         return {
@@ -100,7 +113,7 @@ class ListedNetworks:
             "effects": dict(self.ratio.effects),
             "calibrations": all_to_json(self.calibrations),
             "network_devices": sorted(self.network_devices),
-            "operator_devices": sorted(self.operator_devices),
+            "operator_rows": dict(self.operator_rows),
             "networks": list(self.networks),
             "rows": self.rows,
             "ratio_errors": asdict(self.ratio_errors),
@@ -120,7 +133,7 @@ class ListedNetworks:
             ratio=Ratio(dict(data["effects"])),
             calibrations=all_from_json(data["calibrations"]),
             network_devices=frozenset(data["network_devices"]),
-            operator_devices=frozenset(data["operator_devices"]),
+            operator_rows=data["operator_rows"],
             networks=tuple(data["networks"]),
             rows=int(data["rows"]),
             ratio_errors=RatioErrors(**data["ratio_errors"]),
@@ -131,7 +144,7 @@ class ListedNetworks:
 
     def _with_fitted_names(self, devices: Mapping[str, Device]) -> dict[str, Device]:
         """Return the devices; one that the model was fitted on under another of its names has that name."""
-        fitted = self.network_devices | self.operator_devices
+        fitted = self.network_devices.union(self.operator_rows)
         names = {key: next((name for name in each.names if name in fitted), each.name) for key, each in devices.items()}
         return {key: replace(each, name=names[key]) for key, each in devices.items()}
 
@@ -139,7 +152,7 @@ class ListedNetworks:
         fitted = devices[name].name if name in devices else name
         if fitted in self.network_devices:
             return left_out.NETWORKS
-        return left_out.OPERATORS if fitted in self.operator_devices else left_out.DESCRIPTION
+        return left_out.OPERATORS if self.operator_rows.get(fitted, 0) > MOST_FEW else left_out.DESCRIPTION
 
 
 def fit(
@@ -160,7 +173,7 @@ def fit(
     similar = similar_times(operators, devices, operator_time.model)
     regular_time = regular.fit(operators, devices, similar)
     times = measured_times(operators, used["device"].unique(), regular_time)
-    known = frozenset(operators["device"].unique())
+    known = _rows(operators, devices)
     prior = ListedNetworks(similar, times, Ratio({}), left_out.PRIOR, frozenset(), known, (), 0, PRIOR_OF_RATIOS)
     if used.empty:
         return prior
@@ -182,11 +195,19 @@ def fit(
         ratio=full.ratio(np.ones(len(full.rows), dtype=bool)),
         calibrations=left_out.calibrations(full, new, unseen),
         network_devices=frozenset(full.rows["device"]),
-        operator_devices=known,
+        operator_rows=known,
         networks=tuple(sorted(full.rows["network"].unique())),
         rows=len(full.rows),
         ratio_errors=left_out.errors_of_ratios(full, unseen),
     )
+
+
+def _rows(operators: pd.DataFrame, devices: Mapping[str, Device]) -> dict[str, int]:
+    """Return the number of measured times by device; each of the names of a device has the number of all of them."""
+    timed = operators.loc[operators["time_s"] > 0, "device"]
+    names = timed.map({name: device.name for name, device in devices.items()}).fillna(timed)
+    counts = timed.groupby(names).transform("size")
+    return {str(name): int(count) for name, count in zip(timed, counts, strict=True)}
 
 
 def _without(
@@ -206,8 +227,6 @@ def _without(
     return pd.concat(found).sort_index()
 
 
-def _spread(summed: pd.DataFrame, quantity: str) -> Floats:
+def _spread(summed: pd.DataFrame, by_host: np.ndarray) -> Floats:
     """Return the spread of the operators, or of the host if it determines the time."""
-    device = targets.part_times(summed, quantity).sum(axis=1).to_numpy()
-    by_host = targets.host_time(summed, quantity) > device
     return np.asarray(np.hypot(_LEAST_SPREAD, np.where(by_host, _HOST_SPREAD, summed["spread"].to_numpy())))

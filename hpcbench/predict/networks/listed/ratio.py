@@ -22,11 +22,12 @@ from hpcbench.predict.networks.listed.sums import BACKWARD, FORWARD, OPTIMIZER
 from hpcbench.predict.tables import networks as table
 from hpcbench.predict.tables.prediction import Floats
 
-# Of the effects, as logarithms.
+# Standard deviations of the effects, as logarithms. They are assumptions, and so are the two values below: half or
+# twice a value changes the mean error of the public sets on left-out devices, which is 9 %, by at most 2 points.
 _DEVIATIONS = {"part": 0.10, "mode": 0.05, "vendor": 0.15, "device": 0.30, "network": 0.08}
 _RESIDUAL = 0.05  # deviation of rows from the sum of their effects
 _HUBER = 1.5  # residuals beyond so many deviations lose weight
-_ROUNDS = 8
+_ROUNDS = 8  # of new weights
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,8 @@ HOST = "host "
 _PART_OF = {"": FORWARD, FORWARD: FORWARD, BACKWARD: BACKWARD, "accumulate": BACKWARD, OPTIMIZER: OPTIMIZER}
 # Time in which the host launches one kernel on a GPU, in seconds. In eager mode, it is 20 us in the public sets of
 # image networks, and over 30 us in those of transformers. That of generated code is an assumption.
-_LAUNCH_S = {network_table.EAGER: 20e-6, network_table.COMPILED: 3e-6}
+EAGER_LAUNCH_S = 20e-6
+_LAUNCH_S = {network_table.EAGER: EAGER_LAUNCH_S, network_table.COMPILED: 3e-6}
 _CPU_GAP_S = 6e-6  # of the framework between two operators on CPUs: an assumption for the dispatcher of PyTorch
 # Time of a step of a recurrent layer on a GPU, in seconds: steps wait for each other (J. Appleyard et al., "Optimizing
 # performance of recurrent neural networks on GPUs", 2016). The least time of a kernel and the gap to the next one.

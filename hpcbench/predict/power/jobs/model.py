@@ -24,9 +24,12 @@ from hpcbench.predict.tables import networks as table
 from hpcbench.predict.tables.prediction import Estimate, Floats
 
 JOB = ("network", "data")
+# Expected errors of logarithms, of jobs on their device and on others: assumptions, which calibrations scale.
 SPREAD = {SEEN: 0.08, UNSEEN: 0.35}
-_TYPICAL_DEMAND = 0.88  # of the board power, of jobs without measurements
-# Half the widths of intervals without data: jobs that load data slowly draw a fifth of the board power.
+# Of the board power, of jobs without measurements: the median of the jobs of the public sets without a limit.
+_TYPICAL_DEMAND = 0.88
+# Half the widths of intervals without data, as logarithms. That of time is an assumption. Jobs of the public sets that
+# wait for data draw down to a sixth of the typical power. That of energy is hypot(0.6, 1.7).
 _PRIOR_HALF = {TIME: 0.6, POWER: 1.7, ENERGY: 1.8}
 _REFERENCE = ["device", *JOB, "batch_size", "epoch_s", "demand"]
 

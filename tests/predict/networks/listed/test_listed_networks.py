@@ -14,7 +14,8 @@ from hpcbench.predict.choice.ratios import PRIOR_OF_RATIOS
 from hpcbench.predict.networks.listed import left_out
 from hpcbench.predict.networks.listed.limits import limits
 from hpcbench.predict.networks.listed.listed_networks import ListedNetworks, fit
-from hpcbench.predict.networks.listed.sums import shares, sums
+from hpcbench.predict.networks.listed.ratio import Ratio
+from hpcbench.predict.networks.listed.sums import shares
 from hpcbench.predict.tables import operators as table
 from tests.predict.networks.listed.fleet_of_two import (
     BYTES_PER_S,
@@ -85,8 +86,24 @@ def test_the_host_limits_a_network_of_tiny_kernels() -> None:
     found = model.estimate(asked, LISTS, DEVICES)["time_s"]
     assert np.exp(found.log_value[0]) == pytest.approx(10 * 20e-6)
     assert found.spread[0] == pytest.approx(0.4, rel=0.02), "hosts differ"
+    assert found.launches[0] == pytest.approx(20e-6 / CPU_FREE)
     times = model.kernel_times(asked, LISTS, DEVICES)
-    assert limits(times, sums(asked, times, DEVICES), DEVICES)["limit"].item() == "launch"
+    assert limits(times, model.launches(asked, times, DEVICES), DEVICES)["limit"].item() == "launch"
+
+
+def test_the_ratio_of_measured_networks_counts_for_what_limits_the_time() -> None:
+    # 10 operators of 18 us, and launches of 20 us: measured networks take 1.5 times as long as the sum.
+    model = replace(
+        fit(some_networks(), LISTS, DEVICES, NOTHING, Constant(18e-6)),
+        ratio=Ratio({"part forward": float(np.log(1.5))}),
+    )
+    asked = some_networks({"device": "first", "network": "new", "list_id": "infer"})
+    found = model.estimate(asked, LISTS, DEVICES)["time_s"]
+    assert np.exp(found.log_value[0]) == pytest.approx(270e-6)
+    assert found.launches[0] == pytest.approx(20 / 27)
+    assert found.spread[0] < 0.4, "the host does not limit the time"
+    times = model.kernel_times(asked, LISTS, DEVICES)
+    assert limits(times, model.launches(asked, times, DEVICES), DEVICES)["limit"].item() == "memory"
 
 
 @pytest.mark.parametrize(
@@ -241,6 +258,23 @@ def test_intervals_of_a_measured_device_are_never_wider_than_with_less_knowledge
     group = pd.Series("time_s", index=range(len(asked)))
     expected = fitted.calibrations[left_out.DESCRIPTION].half_width(group, found.spread)
     assert (model.half_width("time_s", asked, DEVICES, found) <= expected).all()
+
+
+@pytest.mark.parametrize(
+    ("count", "known"), [(1, left_out.DESCRIPTION), (100, left_out.DESCRIPTION), (101, left_out.OPERATORS)]
+)
+def test_a_device_with_few_measured_operators_has_the_intervals_of_one_without(count: int, known: str) -> None:
+    """Its rows count together if they are under two of its names."""
+    devices = {**DEVICES, **dict.fromkeys(("new", "alias"), device("new", aliases=("alias",)))}
+    rows = some_operators("new", 0.8, count)
+    rows = rows.assign(device=np.where(np.arange(count) % 2, "alias", "new"))
+    model = fit(_step(1.0), LISTS, devices, rows, Constant(1e-3, unseen_s=2e-3))
+    asked = some_networks({"device": "new", "network": "a", "list_id": "train", "phase": "training"})
+    found = model.estimate(asked, LISTS, devices)["time_s"]
+    expected = model.calibrations[known].half_width(pd.Series(["time_s"]), found.spread)
+    assert model.half_width("time_s", asked, devices, found) == pytest.approx(expected)
+    read = ListedNetworks.from_json(json.loads(json.dumps(model.to_json())), Constant())
+    assert read.half_width("time_s", asked, devices, found) == pytest.approx(expected)
 
 
 def test_on_cpus_the_framework_adds_its_time_between_operators() -> None:
