@@ -28,7 +28,7 @@ from hpcbench.report.export.csv_parquet import write_csv
 from hpcbench.report.load.devices import known_devices
 from hpcbench.report.predictor.predictions_json import predictions_json
 from hpcbench.report.predictor.terminal import print_predictions
-from hpcbench.report.text.predictions.summary import Wanted
+from hpcbench.report.predictor.text.summary import Wanted
 from hpcbench.store.provenance.sweep_options import SweepOptions
 from hpcbench.util.console import out
 from hpcbench.util.exit_status import FAILURE, SUCCESS, exit_statuses

@@ -188,10 +188,17 @@ def _left_out(
         out = (rows["network"] == network).to_numpy()
         asked, work = rows[out], measurements.activity[out]
         predicted = NetworkPower(Fleet({name: model})).estimate(asked, work, devices)
-        energy = asked["energy_j"].fillna(asked["power_w"] * asked["time_s"])
-        real = {TIME: asked["time_s"], POWER: asked["power_w"], ENERGY: energy}
-        errors = {each: np.log(real[each].to_numpy()) - predicted[each].log_value for each in QUANTITIES}
         cluster = network + "/" + pd.Series(measurements.group[out]).astype(str)
         labels = {"spread": SPREAD[SEEN], "group": asked["dtype"].to_numpy(), "cluster": cluster.to_numpy()}
-        found.append(pd.DataFrame({**errors, **labels}))
+        found.append(pd.DataFrame({**log_errors(asked, predicted), **labels}))
     return pd.concat(found)
+
+
+def log_errors(rows: pd.DataFrame, predicted: Mapping[str, Estimate]) -> dict[str, Floats]:
+    """Return the logarithms of measured over predicted time, power and energy, by quantity.
+
+    Rows without a measured energy have the product of power and time.
+    """
+    energy = rows["energy_j"].fillna(rows["power_w"] * rows["time_s"])
+    measured = {TIME: rows["time_s"], POWER: rows["power_w"], ENERGY: energy}
+    return {name: np.log(measured[name].to_numpy()) - predicted[name].log_value for name in QUANTITIES}

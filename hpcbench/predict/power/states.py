@@ -12,7 +12,7 @@ from hpcbench.predict.choice.states import KERNELS, LAUNCHES, SEEN, UNSEEN, Stat
 from hpcbench.predict.devices.device import Device
 from hpcbench.predict.power.device_power import Rows
 from hpcbench.predict.power.fleet import Fleet
-from hpcbench.predict.power.jobs.model import LeftOut as LeftOutJobs
+from hpcbench.predict.power.jobs.model import LeftOutJobs
 from hpcbench.predict.power.networks import TIME, NetworkPower
 from hpcbench.predict.power.networks import LeftOut as LeftOutNetworks
 from hpcbench.predict.power.operators import ENERGY, POWER

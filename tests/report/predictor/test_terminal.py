@@ -17,9 +17,9 @@ from hpcbench.predict.devices.device import Device
 from hpcbench.predict.results.choices import CLOCK, BestState
 from hpcbench.predict.results.table import ENERGY, OF_LIST, OF_NAME, PRICE, SOURCE, TIME
 from hpcbench.report.predictor.terminal import print_predictions
-from hpcbench.report.text.predictions.case_tables import kind_columns
-from hpcbench.report.text.predictions.sentences import basis, best_state
-from hpcbench.report.text.predictions.summary import Wanted, bases, recommendations
+from hpcbench.report.predictor.text.case_tables import kind_columns
+from hpcbench.report.predictor.text.sentences import basis, best_state
+from hpcbench.report.predictor.text.summary import Wanted, bases, recommendations
 from tests.report.predictor.made_predictions import made_predictions, question
 
 GPUS = ("a100-pcie-40", "h100-sxm", "l40s")

@@ -80,7 +80,7 @@ _LIMITABLE = 0.5
 
 
 @dataclass(frozen=True)
-class Limited:
+class LimitedRuns:
     """Runs of jobs under limits: demand and limit as fractions of the board power, time over that without a limit."""
 
     demand: Floats
@@ -88,17 +88,17 @@ class Limited:
     time: Floats
     power: Floats
 
-    def where(self, mask: np.ndarray) -> Limited:
+    def where(self, mask: np.ndarray) -> LimitedRuns:
         """Return some of the runs."""
-        return Limited(**{each.name: getattr(self, each.name)[mask] for each in fields(self)})
+        return LimitedRuns(**{each.name: getattr(self, each.name)[mask] for each in fields(self)})
 
-    def joined(self, other: Limited) -> Limited:
+    def joined(self, other: LimitedRuns) -> LimitedRuns:
         """Return the runs of both."""
         pairs = {each.name: (getattr(self, each.name), getattr(other, each.name)) for each in fields(self)}
-        return Limited(**{name: np.concatenate(both) for name, both in pairs.items()})
+        return LimitedRuns(**{name: np.concatenate(both) for name, both in pairs.items()})
 
 
-def fit(runs: Limited, prior: JobCurve) -> JobCurve:
+def fit(runs: LimitedRuns, prior: JobCurve) -> JobCurve:
     """Return the parameters with about the least error of time and energy: each is varied in turn over few values.
 
     Jobs whose power stays below all limits say nothing about limits, and do not count.
@@ -120,7 +120,7 @@ def fit(runs: Limited, prior: JobCurve) -> JobCurve:
     return best
 
 
-def _cost(curve: JobCurve, runs: Limited, prior: JobCurve) -> float:
+def _cost(curve: JobCurve, runs: LimitedRuns, prior: JobCurve) -> float:
     point = curve.run(runs.demand, runs.limit)
     time, power = np.log(runs.time / point.time_s), np.log(runs.power / point.power)
     steps = sum(

@@ -18,7 +18,7 @@ from hpcbench.predict.calibration.intervals import Calibration, calibrated
 from hpcbench.predict.calibration.stored import all_from_json, all_to_json
 from hpcbench.predict.devices.device import BFLOAT16, Device
 from hpcbench.predict.power.least_squares import relative
-from hpcbench.predict.power.networks import QUANTITIES, TIME
+from hpcbench.predict.power.networks import QUANTITIES, TIME, log_errors
 from hpcbench.predict.power.operators import ENERGY, POWER, SEEN, UNSEEN
 from hpcbench.predict.power.requests.language_models import LanguageModel, language_model
 from hpcbench.predict.tables import networks as table
@@ -188,8 +188,5 @@ def _terms(parts: Floats, time_s: Floats) -> Floats:
 
 def _errors(model: RequestPower, rows: pd.DataFrame, devices: Mapping[str, Device]) -> pd.DataFrame:
     predicted = model.estimate(rows, devices)
-    energy = rows["energy_j"].fillna(rows["power_w"] * rows["time_s"])
-    real = {TIME: rows["time_s"], POWER: rows["power_w"], ENERGY: energy}
-    found = {each: np.log(real[each].to_numpy()) - predicted[each].log_value for each in QUANTITIES}
     labels = {"spread": SPREAD[SEEN], "group": rows["network"].to_numpy(), "cluster": rows["device"].to_numpy()}
-    return pd.DataFrame({**found, **labels})
+    return pd.DataFrame({**log_errors(rows, predicted), **labels})
