@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from hpcbench.predict.power import step_time, utilization, voltage
 from hpcbench.predict.power.given_time import GivenTime
-from hpcbench.predict.power.operating_point import OperatingPoint, settle
+from hpcbench.predict.power.operating_point import LOWEST_CLOCK, OperatingPoint, settle
 from hpcbench.predict.power.step_time import StepTime
 from hpcbench.predict.power.utilization import LIMITED
 from hpcbench.predict.power.voltage import Voltage
@@ -40,11 +40,17 @@ class DevicePower:
         return found
 
     def run(
-        self, activity: pd.DataFrame, clock: Floats, limit: Floats, given: GivenTime | None = None
+        self,
+        activity: pd.DataFrame,
+        clock: Floats,
+        limit: Floats,
+        given: GivenTime | None = None,
+        lowest: float = LOWEST_CLOCK,
     ) -> OperatingPoint:
         """Return clock, time and power of steps at requested clocks and limits, as fractions.
 
-        With `given`, the times at the boost clock are known, and only their ratio over clocks is predicted.
+        A limit lowers the clock down to `lowest`. With `given`, the times at the boost clock are known, and only their
+        ratio over clocks is predicted.
         """
         full = np.ones(len(activity))
         launches = None if given is None else given.launches
@@ -56,7 +62,7 @@ class DevicePower:
         def power_at(time_s: Floats, at: Floats) -> Floats:
             return self.power(activity, time_s, at)
 
-        return settle(time_at, power_at, clock, self.cap * limit)
+        return settle(time_at, power_at, clock, self.cap * limit, lowest)
 
     def to_json(self) -> dict[str, Any]:
         """Return the model as JSON types."""

@@ -16,6 +16,7 @@ from hpcbench.predict.power import power_fleet as fleets
 from hpcbench.predict.power.activity import COLUMNS, of_lists
 from hpcbench.predict.power.device_power import DevicePower, Rows, fit_steps
 from hpcbench.predict.power.given_time import GivenTime
+from hpcbench.predict.power.operating_point import lowest_clock
 from hpcbench.predict.power.operators import ENERGY, POWER, SEEN, UNSEEN
 from hpcbench.predict.power.power_fleet import PowerFleet
 from hpcbench.predict.tables import networks as table
@@ -62,7 +63,8 @@ class NetworkPower:
             device = devices[str(name)]
             given = None if time is None else time.at(usable)
             clock, limit = settings(networks.iloc[usable], device)
-            point = self.fleet.of(str(name)).run(activity.iloc[usable], clock, limit, given)
+            own = self.fleet.of(str(name))
+            point = own.run(activity.iloc[usable], clock, limit, given, lowest_clock(device))
             watts = point.power * device.board_power_w
             for quantity, values in zip(QUANTITIES, (point.time_s, watts, watts * point.time_s), strict=True):
                 found[quantity][usable] = np.log(values)

@@ -118,9 +118,16 @@ def state_errors(fleet: Fleet, devices: Mapping[str, Device]) -> StateErrors:
 
 
 def _unknown_names(kernels: pd.DataFrame) -> pd.Series[str]:
-    """Return the names of the operators of unknown kind with most time, by place."""
-    unknown = kernels[kernels["kind"] == UNKNOWN].sort_values("total_s", ascending=False, kind="stable")
-    names = {place: list(dict.fromkeys(each["function"])) for place, each in unknown.groupby("place")}
+    """Return the names of the operators without a model, those with most time first, by place.
+
+    An operator of a known kind, such as a product in float64, has a data type whose rate is unknown.
+    """
+    works = (kernels["flops"] > 0) | (kernels["bytes"] > 0)
+    unknown = kernels[works & ~kernels["known"].astype("bool")]
+    unknown = unknown.sort_values("total_s", ascending=False, kind="stable")
+    in_dtype = unknown["function"] + " in " + unknown["dtype"] + " (unknown rate)"
+    shown = unknown["function"].where(unknown["kind"] == UNKNOWN, in_dtype)
+    names = {place: list(dict.fromkeys(each)) for place, each in shown.groupby(unknown["place"])}
     return pd.Series({place: _first(each) for place, each in names.items()}, dtype="object")
 
 

@@ -16,13 +16,13 @@ from hpcbench.core.profiling.operator_row import FORWARD
 from hpcbench.models import catalog
 from hpcbench.models.source import ONNX_FRAMEWORKS
 from hpcbench.plan.case import Case
-from hpcbench.predict.aten.call import element_bytes
 from hpcbench.predict.aten.convert import ORIGIN, converted
 from hpcbench.predict.networks.memory import saved_bytes
 from hpcbench.predict.results.image_case import image_case
 from hpcbench.predict.results.memory import WEIGHT_BYTES, MemoryRange, memory_of
 from hpcbench.predict.tables import lists as list_table
 from hpcbench.predict.tables import networks as network_table
+from hpcbench.predict.tables.element_bytes import element_bytes
 
 _NOT_LISTED = "its operators were not listed"
 _DEFAULT_DTYPE = "float32"

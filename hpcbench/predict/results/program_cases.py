@@ -7,11 +7,11 @@ from collections.abc import Mapping
 import pandas as pd
 
 from hpcbench.core.profiling.operator_list import OperatorList
-from hpcbench.predict.aten.call import element_bytes
 from hpcbench.predict.results.cases import CASE
 from hpcbench.predict.results.listed_cases import ListedCases, with_operators
 from hpcbench.predict.results.memory import MemoryRange, memory_of
 from hpcbench.predict.tables import networks as network_table
+from hpcbench.predict.tables.element_bytes import element_bytes
 
 
 def program_cases(network: str, lists: Mapping[int, OperatorList], dtype: str) -> ListedCases:

@@ -49,6 +49,15 @@ def test_a_limit_lowers_power_and_costs_time(fitted: power.PowerModel) -> None:
     assert limited["time_s"]["predicted"].iloc[0] > free["time_s"]["predicted"].iloc[0]
 
 
+def test_a_limit_does_not_lead_below_the_lowest_clock_of_the_device(fitted: power.PowerModel) -> None:
+    rows = steps(clocks=(400, 1000)).query("network == 'large'").assign(power_limit_w=[np.nan, 10.0])
+    lowest = {"card": replace(DEVICES["card"], lowest_mhz=400.0)}
+    at_lowest, limited = fitted.predict_networks(rows, lists(), lowest)["time_s"]["predicted"]
+    assert limited == pytest.approx(at_lowest)
+    unknown = fitted.predict_networks(rows, lists(), DEVICES)["time_s"]["predicted"]
+    assert unknown.iloc[1] > 1.5 * unknown.iloc[0]
+
+
 def test_a_given_time_is_kept_at_the_boost_clock(fitted: power.PowerModel) -> None:
     rows = steps(clocks=(1000, 500))
     given = GivenTime(np.full(len(rows), 0.123), np.full(len(rows), 0.4), np.full(len(rows), np.nan))

@@ -22,6 +22,7 @@ from hpcbench.predict.devices.threads import thread_fractions
 from hpcbench.predict.networks.images.training import calls_of_step, optimizer_bytes, passes_of
 from hpcbench.predict.networks.images.versions import FUSED_ATTENTION, versions
 from hpcbench.predict.networks.images.workload import KINDS, OTHERS, PRODUCTS, WITH_WEIGHTS, Workload
+from hpcbench.predict.tables.element_bytes import element_bytes
 from hpcbench.predict.tables.prediction import Floats
 
 Mask = NDArray[np.bool_]
@@ -109,7 +110,7 @@ def rates(networks: pd.DataFrame, devices: Mapping[str, Device]) -> pd.DataFrame
             "vector": compute * np.array([device.vector_flops_per_s for device in found]),
             "bandwidth": memory * np.array([device.memory_bytes_per_s for device in found]),
             "cache": [device.l2_bytes for device in found],
-            "bytes": np.where(half & has_half, 2.0, 4.0),
+            "bytes": np.where(half & has_half, element_bytes(FLOAT16), element_bytes(FLOAT32)),
             "version": versions(networks["library"]),
             "has_matrix": [device.has_matrix_units(name) for device, name in pairs],
             "is_half": half,

@@ -9,6 +9,8 @@ import pandas as pd
 
 from hpcbench.predict.devices.device import CPU, GPU, Device
 from hpcbench.predict.networks.listed.operator_time import OperatorTime
+from hpcbench.predict.operators.device_columns import of_rows
+from hpcbench.predict.operators.roofline import MATRIX_KINDS
 from hpcbench.predict.tables import networks as network_table
 from hpcbench.predict.tables import operators as table
 from hpcbench.predict.tables.prediction import Floats
@@ -34,7 +36,7 @@ def kernel_times(
 ) -> pd.DataFrame:
     """Return one row per network and kernel: the kernels' columns, and `place`, `part`, `total_s`, `spread`, `known`.
 
-    `place` is the number of the row of `networks`. Kernels of unknown kind have the time of their bytes.
+    `place` is the number of the row of `networks`. Kernels without a model have the time of their bytes or FLOPs.
     """
     conditions = ["device", "clock_mhz", "power_limit_w", "threads", "library", "list_id", "execution"]
     asked = networks[conditions].reset_index(drop=True).rename_axis("place").reset_index()
@@ -45,7 +47,7 @@ def kernel_times(
     distinct, places = _distinct(rows)
     estimate = operator_time.estimate(distinct, devices, True)
     known = (estimate.reason == "")[places] & (rows["kind"] != table.UNKNOWN).to_numpy()
-    log_value = np.where(known, estimate.log_value[places], np.log(_time_of_bytes(rows, devices)))
+    log_value = np.where(known, estimate.log_value[places], np.log(_without_model_s(rows, devices)))
     spread = np.where(known, estimate.spread[places], np.nan)
     call_s = np.exp(log_value) + _between_s(rows, devices)
     return listed.assign(
@@ -78,11 +80,15 @@ def _distinct(rows: pd.DataFrame) -> tuple[pd.DataFrame, np.ndarray]:
     return rows.iloc[first].reset_index(drop=True), numbers
 
 
-def _time_of_bytes(rows: pd.DataFrame, devices: Mapping[str, Device]) -> Floats:
-    """Return the time of reading and writing the bytes from memory, in seconds; at least that of one byte."""
-    rate = {name: devices[name].memory_bytes_per_s for name in rows["device"].unique() if name in devices}
+def _without_model_s(rows: pd.DataFrame, devices: Mapping[str, Device]) -> Floats:
+    """Return the time of the bytes of each row in memory, at least that of one byte, in seconds.
+
+    Products have at least the time of their FLOPs in vector units in float32, an assumption for other data types.
+    """
     moved = np.maximum(rows["bytes"].fillna(0.0).to_numpy(dtype="float64"), 1.0)
-    found: Floats = moved / rows["device"].map(rate).to_numpy(dtype="float64")
+    bytes_s = moved / of_rows(rows, devices, lambda device: device.memory_bytes_per_s)
+    flops = rows["flops"].where(rows["kind"].isin(MATRIX_KINDS), 0.0).fillna(0.0).to_numpy(dtype="float64")
+    found: Floats = np.maximum(bytes_s, flops / of_rows(rows, devices, lambda device: device.vector_flops_per_s))
     return found
 
 
@@ -112,6 +118,10 @@ def _by_part(times: pd.DataFrame, value: str, places: pd.RangeIndex) -> pd.DataF
 
 
 def shares(times: pd.DataFrame) -> pd.DataFrame:
-    """Return the share of the device time of each network in each kind of kernel: one row per `place`."""
-    by_kind = times.pivot_table(index="place", columns="kind", values="total_s", aggfunc="sum", observed=True)
+    """Return the share of the device time of each network in each kind of kernel: one row per `place`.
+
+    Kernels without a model, for example products in float64, are of unknown kind.
+    """
+    kinds = times.assign(kind=times["kind"].where(times["known"].astype("bool"), table.UNKNOWN))
+    by_kind = kinds.pivot_table(index="place", columns="kind", values="total_s", aggfunc="sum", observed=True)
     return by_kind.fillna(0.0).div(by_kind.sum(axis=1), axis=0)
