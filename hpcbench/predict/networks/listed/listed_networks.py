@@ -20,12 +20,12 @@ from hpcbench.predict.networks.listed.kernels import kernels
 from hpcbench.predict.networks.listed.measured import MeasuredTime, measured_times
 from hpcbench.predict.networks.listed.new_networks import sums_of_new_networks
 from hpcbench.predict.networks.listed.observations import observations
-from hpcbench.predict.networks.listed.operator_time import LeftOut, OperatorTime
 from hpcbench.predict.networks.listed.predicted import ListedEstimate, log_times
 from hpcbench.predict.networks.listed.ratio import Ratio
 from hpcbench.predict.networks.listed.refusals import reasons
 from hpcbench.predict.networks.listed.regular import RegularTime
 from hpcbench.predict.networks.listed.sums import kernel_times, sums
+from hpcbench.predict.networks.listed.time_estimator import LeftOutEstimator, TimeEstimator
 from hpcbench.predict.tables.operators import MOST_UNKNOWN
 from hpcbench.predict.tables.prediction import Estimate, Floats
 from hpcbench.predict.time.few_rows import MOST_FEW
@@ -120,7 +120,7 @@ class ListedNetworks:
         }
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any], operator_time: OperatorTime) -> ListedNetworks:
+    def from_json(cls, data: Mapping[str, Any], operator_time: TimeEstimator) -> ListedNetworks:
         """Return the model that `to_json` wrote, with a model of other operators.
 
         Raise KeyError if a field is missing.
@@ -160,7 +160,7 @@ def fit(
     lists: pd.DataFrame,
     devices: Mapping[str, Device],
     operators: pd.DataFrame,
-    operator_time: LeftOut,
+    operator_time: LeftOutEstimator,
 ) -> ListedNetworks:
     """Return the model fitted on measured operators, and on measured networks with lists; others are left out.
 
@@ -215,7 +215,7 @@ def _without(
     launched: pd.DataFrame,
     devices: Mapping[str, Device],
     regular_time: RegularTime,
-    operator_time: LeftOut,
+    operator_time: LeftOutEstimator,
 ) -> pd.DataFrame:
     """Return the sums of networks, each without the measured operators of its device."""
     found = []

@@ -20,7 +20,7 @@ import pandas as pd
 
 from hpcbench.predict.devices.device import GPU, Device
 from hpcbench.predict.networks.listed.best_efficiency import GROUPS, best_efficiencies, seconds_at_full_rate
-from hpcbench.predict.networks.listed.operator_time import OperatorTime
+from hpcbench.predict.networks.listed.time_estimator import TimeEstimator
 from hpcbench.predict.operators.precision import precisions
 from hpcbench.predict.tables.prediction import Estimate, Floats
 
@@ -49,7 +49,7 @@ class Kin:
 class RegularTime:
     """A model of the time of operators in networks; operators of other groups have the time of `others`."""
 
-    others: OperatorTime
+    others: TimeEstimator
     efficiencies: Mapping[str, Mapping[str, float]]  # by group and precision, then by device: logarithms
     kin: Mapping[str, Kin]  # of the devices with efficiencies
 
@@ -117,12 +117,12 @@ class RegularTime:
         }
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any], others: OperatorTime) -> RegularTime:
+    def from_json(cls, data: Mapping[str, Any], others: TimeEstimator) -> RegularTime:
         """Return the model that `to_json` wrote. Raise KeyError if a field is missing."""
         return cls(others, data["efficiencies"], {name: Kin(**each) for name, each in data["kin"].items()})
 
 
-def fit(operators: pd.DataFrame, devices: Mapping[str, Device], others: OperatorTime) -> RegularTime:
+def fit(operators: pd.DataFrame, devices: Mapping[str, Device], others: TimeEstimator) -> RegularTime:
     """Return the model fitted on measured operators; without enough rows of a group, `others` answers for it."""
     efficiencies = best_efficiencies(operators, devices)
     names = {name for each in efficiencies.values() for name in each}

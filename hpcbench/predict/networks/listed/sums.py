@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from hpcbench.predict.devices.device import CPU, GPU, Device
-from hpcbench.predict.networks.listed.operator_time import OperatorTime
+from hpcbench.predict.networks.listed.time_estimator import TimeEstimator
 from hpcbench.predict.operators.device_columns import of_rows
 from hpcbench.predict.operators.roofline import MATRIX_KINDS
 from hpcbench.predict.tables import networks as network_table
@@ -32,7 +32,7 @@ _KEY = ("device", "clock_mhz", "power_limit_w", "threads", "library", *table.WOR
 
 
 def kernel_times(
-    networks: pd.DataFrame, kernels: pd.DataFrame, devices: Mapping[str, Device], operator_time: OperatorTime
+    networks: pd.DataFrame, kernels: pd.DataFrame, devices: Mapping[str, Device], operator_time: TimeEstimator
 ) -> pd.DataFrame:
     """Return one row per network and kernel: the kernels' columns, and `place`, `part`, `total_s`, `spread`, `known`.
 
