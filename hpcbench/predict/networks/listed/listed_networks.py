@@ -92,7 +92,7 @@ class ListedNetworks:
         described = networks["device"].isin(list(devices)).to_numpy()
         places = np.flatnonzero(described)
         asked, listed = as_compiled(networks[described], lists)
-        found = kernel_times(asked, kernels(listed), devices, self.operator_time)
+        found = kernel_times(asked, kernels(listed), devices, self.operator_time, self.operator_time.devices)
         return found.assign(place=places[found["place"].to_numpy()])
 
     def launches(self, networks: pd.DataFrame, kernels: pd.DataFrame, devices: Mapping[str, Device]) -> Floats:
@@ -178,7 +178,7 @@ def fit(
     if used.empty:
         return prior
     launched = kernels(lists)
-    summed = sums(used, kernel_times(used, launched, devices, times), devices)
+    summed = sums(used, kernel_times(used, launched, devices, times, times.devices), devices)
     is_known = (summed["unknown"] <= MOST_UNKNOWN).to_numpy()
     if not is_known.any():
         return prior

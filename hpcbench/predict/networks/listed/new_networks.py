@@ -38,5 +38,7 @@ def sums_of_new_networks(
         regular = times.others.with_own(names, kept, devices)
         model = replace(regular, others=similar_times(kept, devices, others))
         asked = rows.reset_index(drop=True)
-        found.append(sums(asked, kernel_times(asked, kernels, devices, model), devices).set_index(rows.index))
+        found.append(
+            sums(asked, kernel_times(asked, kernels, devices, model, times.devices), devices).set_index(rows.index)
+        )
     return pd.concat(found).sort_index()

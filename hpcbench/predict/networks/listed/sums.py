@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import numpy as np
 import pandas as pd
@@ -24,7 +24,10 @@ _PART_OF = {"": FORWARD, FORWARD: FORWARD, BACKWARD: BACKWARD, "accumulate": BAC
 # image networks, and over 30 us in those of transformers. That of generated code is an assumption.
 EAGER_LAUNCH_S = 20e-6
 _LAUNCH_S = {network_table.EAGER: EAGER_LAUNCH_S, network_table.COMPILED: 3e-6}
-_CPU_GAP_S = 6e-6  # of the framework between two operators on CPUs: an assumption for the dispatcher of PyTorch
+# Time of the framework between two operators on CPUs, in seconds: an assumption for PyTorch. Times of operators in a
+# profiled step have the dispatcher in them. What is left is Python: 2 us is the rounded median of steps of three small
+# networks, in inference and training, with one thread of a Xeon at 2.8 GHz and PyTorch 2.13.
+_CPU_GAP_S, _PROFILED_GAP_S = 6e-6, 2e-6
 # Time of a step of a recurrent layer on a GPU, in seconds: steps wait for each other (J. Appleyard et al., "Optimizing
 # performance of recurrent neural networks on GPUs", 2016). The least time of a kernel and the gap to the next one.
 _RECURRENT_STEP_S = 5e-6
@@ -32,11 +35,16 @@ _KEY = ("device", "clock_mhz", "power_limit_w", "threads", "library", *table.WOR
 
 
 def kernel_times(
-    networks: pd.DataFrame, kernels: pd.DataFrame, devices: Mapping[str, Device], operator_time: TimeEstimator
+    networks: pd.DataFrame,
+    kernels: pd.DataFrame,
+    devices: Mapping[str, Device],
+    operator_time: TimeEstimator,
+    profiled: Collection[str] = (),
 ) -> pd.DataFrame:
     """Return one row per network and kernel: the kernels' columns, and `place`, `part`, `total_s`, `spread`, `known`.
 
-    `place` is the number of the row of `networks`. Kernels without a model have the time of their bytes or FLOPs.
+    `place` is the number of the row of `networks`. `profiled` has the devices on which `operator_time` has seen times
+    of operators in steps. Kernels without a model have the time of their bytes or FLOPs.
     """
     conditions = ["device", "clock_mhz", "power_limit_w", "threads", "library", "list_id", "execution"]
     asked = networks[conditions].reset_index(drop=True).rename_axis("place").reset_index()
@@ -49,7 +57,7 @@ def kernel_times(
     known = (estimate.reason == "")[places] & (rows["kind"] != table.UNKNOWN).to_numpy()
     log_value = np.where(known, estimate.log_value[places], np.log(_without_model_s(rows, devices)))
     spread = np.where(known, estimate.spread[places], np.nan)
-    call_s = np.exp(log_value) + _between_s(rows, devices)
+    call_s = np.exp(log_value) + _between_s(rows, devices, profiled)
     return listed.assign(
         part=listed["phase"].map(_PART_OF).fillna(FORWARD),
         total_s=np.maximum(call_s, _steps_s(rows, devices)) * listed["calls"].to_numpy(dtype="float64"),
@@ -58,9 +66,10 @@ def kernel_times(
     )
 
 
-def _between_s(rows: pd.DataFrame, devices: Mapping[str, Device]) -> Floats:
+def _between_s(rows: pd.DataFrame, devices: Mapping[str, Device], profiled: Collection[str]) -> Floats:
     """Return the time of the framework between two operators in seconds: on CPUs, it adds to that of operators."""
-    return np.where(_is_on(CPU, rows, devices), _CPU_GAP_S, 0.0)
+    on_cpu = np.where(rows["device"].isin(list(profiled)), _PROFILED_GAP_S, _CPU_GAP_S)
+    return np.where(_is_on(CPU, rows, devices), on_cpu, 0.0)
 
 
 def _steps_s(rows: pd.DataFrame, devices: Mapping[str, Device]) -> Floats:

@@ -286,6 +286,19 @@ def test_on_cpus_the_framework_adds_its_time_between_operators() -> None:
     assert cpus / gpu == pytest.approx((1e-3 + 6e-6) / 1e-3)
 
 
+def test_times_of_operators_in_steps_of_cpus_have_the_dispatcher_in_them() -> None:
+    devices = {"first": DEVICES["first"], "cpus": device("cpus", kind="cpu")}
+    profiled = pd.DataFrame([{**row_wise(64, 64), "device": name} for name in devices])
+    operators = table.complete(profiled).assign(timing=table.STREAM, time_s=1e-5)
+    networks = some_networks(
+        *({"device": name, "network": "a", "list_id": "infer", "time_s": 1e-3} for name in devices)
+    )
+    model = fit(networks, LISTS, devices, operators, Constant(1e-3))
+    gpu, cpus = model.kernel_times(networks, LISTS, devices)["total_s"]
+    assert gpu == pytest.approx(10 * 1e-5)
+    assert cpus == pytest.approx(10 * (1e-5 + 2e-6))
+
+
 def test_the_steps_of_a_recurrent_layer_wait_for_each_other_on_gpus() -> None:
     devices = {"first": DEVICES["first"], "cpus": device("cpus", kind="cpu")}
     layer = {"kind": table.RNN, "function": "lstm", "dtype": "float32", "phase": "forward", "rows": 64}
