@@ -16,7 +16,7 @@ from hpcbench.predict.networks.images import model as images
 from hpcbench.predict.networks.images.core import prior_core
 from hpcbench.predict.networks.images.prepared import prepare
 from hpcbench.predict.networks.listed.measured import Measured, MeasuredTime, measured_times
-from hpcbench.predict.networks.listed.ratio import Ratio
+from hpcbench.predict.networks.listed.ratio import SumRatio
 from hpcbench.predict.results.cases import asked
 from hpcbench.predict.results.fleet_models import FleetModels
 from hpcbench.predict.results.state import State
@@ -152,7 +152,7 @@ def test_threads_of_the_host_do_not_matter_for_measured_operators_of_gpus(fleet:
     measured = {**gemm(1024, 1024, 1024), "device": "first", "timing": operators.STREAM, "time_s": 1.0}
     table = operators.complete(pd.DataFrame([measured]))
     times = measured_times(table, ["first"], fleet.listed.operator_time.others)
-    profiled = replace(fleet, listed=replace(fleet.listed, operator_time=times, ratio=Ratio({})))
+    profiled = replace(fleet, listed=replace(fleet.listed, operator_time=times, ratio=SumRatio({})))
     found = predicted(profiled, rows(threads=4.0, image_network=""))[TIME]
     assert found["predicted"].tolist() == pytest.approx([10.0])
 

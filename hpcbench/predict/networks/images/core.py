@@ -14,7 +14,7 @@ from hpcbench.predict.devices.device import CPU, GPU
 from hpcbench.predict.networks.images.conditions import CONDITIONS
 from hpcbench.predict.networks.images.correction import Correction, fit_correction
 from hpcbench.predict.networks.images.mixture import Form, Mixture, fit_mixture, mixture_of, unfitted
-from hpcbench.predict.networks.images.prepared import Prepared, features
+from hpcbench.predict.networks.images.prepared import PreparedImages, features
 from hpcbench.predict.networks.images.rooflines import COMPONENTS, HALF, IS_HOST
 from hpcbench.predict.tables.prediction import Floats
 
@@ -41,7 +41,7 @@ _RARE = 0.5  # power of the number of rows of a device by which they count: a de
 
 
 @dataclass(frozen=True)
-class Core:
+class ImageCore:
     """Fitted factors of components, the correction, and offsets by device, phase and precision."""
 
     kind: str
@@ -49,7 +49,7 @@ class Core:
     correction: Correction
     offsets: Mapping[str, float]
 
-    def log_times(self, rows: Prepared) -> tuple[Floats, Floats, Floats]:
+    def log_times(self, rows: PreparedImages) -> tuple[Floats, Floats, Floats]:
         """Return logarithms of times, the fraction of each component, and the features of the correction."""
         total, fractions = self.mixture.parts(rows.seconds, rows.conditions, FORMS[self.kind])
         found = features(rows, fractions)
@@ -62,7 +62,7 @@ class Core:
         return {"kind": self.kind, "mixture": mixture, "correction": self.correction.text, "offsets": offsets}
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Core:
+    def from_json(cls, data: Mapping[str, Any]) -> ImageCore:
         """Return the core that `to_json` described."""
         return cls(data["kind"], mixture_of(data["mixture"]), Correction(data["correction"]), data["offsets"])
 
@@ -79,12 +79,12 @@ def measured_conditions(rows: pd.DataFrame, kind: NDArray[np.object_]) -> pd.Ser
     return of_device + "|" + rows["phase"] + "|" + precision + "|" + rows["execution"]
 
 
-def prior_core(kind: str) -> Core:
+def prior_core(kind: str) -> ImageCore:
     """Return the core of a kind of device without measurements."""
-    return Core(kind, unfitted(FORMS[kind], len(CONDITIONS)), Correction(), {})
+    return ImageCore(kind, unfitted(FORMS[kind], len(CONDITIONS)), Correction(), {})
 
 
-def fit_core(kind: str, rows: Prepared) -> Core:
+def fit_core(kind: str, rows: PreparedImages) -> ImageCore:
     """Return the core of rows with times."""
     form, weights = FORMS[kind], balanced(rows.rows["device"])
     mixture = fit_mixture(rows.seconds, rows.conditions, rows.log_time, weights, form)
@@ -92,7 +92,7 @@ def fit_core(kind: str, rows: Prepared) -> Core:
     residual = rows.log_time - total
     found = features(rows, fractions)
     correction = fit_correction(found, residual, weights)
-    return Core(kind, mixture, correction, _offsets(rows.rows, residual - correction.of(found)))
+    return ImageCore(kind, mixture, correction, _offsets(rows.rows, residual - correction.of(found)))
 
 
 def balanced(device: pd.Series) -> Floats:

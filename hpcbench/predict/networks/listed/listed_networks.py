@@ -21,7 +21,7 @@ from hpcbench.predict.networks.listed.measured import MeasuredTime, measured_tim
 from hpcbench.predict.networks.listed.new_networks import sums_of_new_networks
 from hpcbench.predict.networks.listed.observations import observations
 from hpcbench.predict.networks.listed.predicted import ListedEstimate, log_times
-from hpcbench.predict.networks.listed.ratio import Ratio
+from hpcbench.predict.networks.listed.ratio import SumRatio
 from hpcbench.predict.networks.listed.refusals import reasons
 from hpcbench.predict.networks.listed.regular import RegularTime
 from hpcbench.predict.networks.listed.sums import kernel_times, sums
@@ -40,7 +40,7 @@ class ListedNetworks:
 
     similar: SimilarTime
     operator_time: MeasuredTime
-    ratio: Ratio
+    ratio: SumRatio
     calibrations: Mapping[str, Calibration]  # by what is known of a device
     network_devices: frozenset[str]  # devices with measured whole networks
     operator_rows: Mapping[str, int]  # measured times of operators by device
@@ -130,7 +130,7 @@ class ListedNetworks:
         return cls(
             similar=similar,
             operator_time=MeasuredTime.from_json(data["measured"], regular_time),
-            ratio=Ratio(dict(data["effects"])),
+            ratio=SumRatio(dict(data["effects"])),
             calibrations=all_from_json(data["calibrations"]),
             network_devices=frozenset(data["network_devices"]),
             operator_rows=data["operator_rows"],
@@ -174,7 +174,7 @@ def fit(
     regular_time = regular.fit(operators, devices, similar)
     times = measured_times(operators, used["device"].unique(), regular_time)
     known = _rows(operators, devices)
-    prior = ListedNetworks(similar, times, Ratio({}), left_out.PRIOR, frozenset(), known, (), 0, PRIOR_OF_RATIOS)
+    prior = ListedNetworks(similar, times, SumRatio({}), left_out.PRIOR, frozenset(), known, (), 0, PRIOR_OF_RATIOS)
     if used.empty:
         return prior
     launched = kernels(lists)

@@ -10,7 +10,7 @@ import pandas as pd
 
 from hpcbench.predict.devices.device import Device
 from hpcbench.predict.networks.listed import targets
-from hpcbench.predict.networks.listed.ratio import Ratio, design
+from hpcbench.predict.networks.listed.ratio import SumRatio, design
 from hpcbench.predict.tables.prediction import Estimate, Floats
 
 
@@ -22,7 +22,7 @@ class ListedEstimate(Estimate):
 
 
 def log_times(
-    networks: pd.DataFrame, sums: pd.DataFrame, ratio: Ratio, quantity: str, devices: Mapping[str, Device]
+    networks: pd.DataFrame, sums: pd.DataFrame, ratio: SumRatio, quantity: str, devices: Mapping[str, Device]
 ) -> tuple[Floats, Floats]:
     """Return the logarithms of the times in seconds of the device and of the host.
 

@@ -31,7 +31,7 @@ _ROUNDS = 8  # of new weights
 
 
 @dataclass(frozen=True)
-class Ratio:
+class SumRatio:
     """Effects on the logarithm of whole / sum, by name, such as `device Tesla T4`."""
 
     effects: Mapping[str, float]
@@ -67,10 +67,10 @@ def design(networks: pd.DataFrame, part_share: pd.DataFrame, devices: Mapping[st
     ).join(named)
 
 
-def fitted(rows: pd.DataFrame, log_ratio: Floats) -> Ratio:
+def fitted(rows: pd.DataFrame, log_ratio: Floats) -> SumRatio:
     """Return the effects that explain the measured logarithms of whole / sum, for rows of a design."""
     if rows.empty:
-        return Ratio({})
+        return SumRatio({})
     deviations = np.array([_DEVIATIONS[name.split(" ")[0]] for name in rows.columns])
     matrix = rows.to_numpy()
     weights = np.ones(len(rows))
@@ -80,4 +80,4 @@ def fitted(rows: pd.DataFrame, log_ratio: Floats) -> Ratio:
         effects = np.linalg.solve(weighted.T @ matrix + np.diag(1.0 / deviations**2), weighted.T @ log_ratio)
         size = np.abs(log_ratio - matrix @ effects) / _RESIDUAL
         weights = np.where(size > _HUBER, _HUBER / np.maximum(size, _HUBER), 1.0)
-    return Ratio({name: float(effect) for name, effect in zip(rows.columns, effects, strict=True)})
+    return SumRatio({name: float(effect) for name, effect in zip(rows.columns, effects, strict=True)})

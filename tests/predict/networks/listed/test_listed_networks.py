@@ -14,7 +14,7 @@ from hpcbench.predict.choice.ratios import PRIOR_OF_RATIOS
 from hpcbench.predict.networks.listed import left_out
 from hpcbench.predict.networks.listed.limits import limits
 from hpcbench.predict.networks.listed.listed_networks import ListedNetworks, fit
-from hpcbench.predict.networks.listed.ratio import Ratio
+from hpcbench.predict.networks.listed.ratio import SumRatio
 from hpcbench.predict.networks.listed.sums import shares
 from hpcbench.predict.tables import operators as table
 from tests.predict.networks.listed.fleet_of_two import (
@@ -95,7 +95,7 @@ def test_the_ratio_of_measured_networks_counts_for_what_limits_the_time() -> Non
     # 10 operators of 18 us, and launches of 20 us: measured networks take 1.5 times as long as the sum.
     model = replace(
         fit(some_networks(), LISTS, DEVICES, NOTHING, Constant(18e-6)),
-        ratio=Ratio({"part forward": float(np.log(1.5))}),
+        ratio=SumRatio({"part forward": float(np.log(1.5))}),
     )
     asked = some_networks({"device": "first", "network": "new", "list_id": "infer"})
     found = model.estimate(asked, LISTS, DEVICES)["time_s"]
