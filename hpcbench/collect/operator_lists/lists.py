@@ -59,8 +59,7 @@ def operator_lists(
         try:
             resolved = resolve(site, name, workspace)
         except UserError as error:
-            reason = "; ".join(filter(None, [error.what, error.hint]))
-            found |= {case.id: OperatorList(case.id, reason=reason) for case, _ in of_environment}
+            found |= {case.id: OperatorList(case.id, reason=error.what, hint=error.hint) for case, _ in of_environment}
             continue
         code = f"{digest} {_version(workspace, name, resolved)}"
         asked = [_Asked(case.id, planned, identity(planned, code, workspace.root)) for case, planned in of_environment]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import click
@@ -30,12 +30,20 @@ class AskedDevices:
     only: Mapping[str, str] = field(default_factory=dict)
 
 
-def numbers(_: click.Context, option: click.Parameter, text: str | None) -> tuple[float, ...]:
-    """Return the numbers of an option, which commas separate. Fail if one is not a number."""
-    try:
-        return tuple(float(each) for each in text.split(",")) if text is not None else ()
-    except ValueError as error:
-        raise click.BadParameter(f"'{text}' is not a number, or several separated by commas", param=option) from error
+def numbers(hint: str) -> Callable[[click.Context, click.Parameter, str | None], tuple[float, ...]]:
+    """Return the callback of an option with numbers, which commas separate. `hint` has their unit and an example.
+
+    The callback raises UserError if one is not a number.
+    """
+
+    def read(_: click.Context, option: click.Parameter, text: str | None) -> tuple[float, ...]:
+        try:
+            return tuple(float(each) for each in text.split(",")) if text is not None else ()
+        except ValueError as error:
+            what = f"'{text}' is not a number, or several separated by commas"
+            raise UserError(what, where=option.opts[0], hint=hint) from error
+
+    return read
 
 
 def asked_devices(
@@ -63,6 +71,7 @@ def asked_devices(
         hint = f"name devices, e.g. --device {shown}\nto see all of them: hpcbench list devices"
         what = "no device is given, and `hpcbench doctor` has measured no node of this workspace"
         raise UserError(what, where="--device", hint=hint)
+    known.check(wanted)
     devices: dict[str, Device] = {}
     only: dict[str, str] = {}
     for name in wanted:

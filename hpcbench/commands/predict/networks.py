@@ -1,9 +1,7 @@
-"""The networks to predict: the cases of an experiment or of an ONNX file, or a program that torch.export saved."""
+"""The networks to predict: the cases of an experiment, a model or an ONNX file, or a program of torch.export."""
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -15,17 +13,19 @@ import click
 from hpcbench.collect.operator_lists.exported.archive import SUFFIX
 from hpcbench.collect.operator_lists.exported.program import ExportedProgram, exported_program
 from hpcbench.collect.operator_lists.lists import operator_lists
-from hpcbench.commands.shared.context import choose_site, file_in
+from hpcbench.commands.predict.named_model import experiment_file, experiment_of, is_model, made_experiment
+from hpcbench.commands.shared.context import choose_site
 from hpcbench.commands.shared.planning import planned
 from hpcbench.commands.shared.predictions.listing import print_listing
 from hpcbench.config.site import Site
-from hpcbench.config.yaml_document import Document, load_yaml, parse_yaml
+from hpcbench.config.yaml_document import Document, load_yaml
 from hpcbench.core.profiling.operator_list import OperatorList
 from hpcbench.errors import UserError
 from hpcbench.models.items import item_of
 from hpcbench.plan.plan import Plan
 from hpcbench.store.provenance.sweep_options import SweepOptions
 from hpcbench.store.workspace import Workspace
+from hpcbench.util.console import print_warning
 
 if TYPE_CHECKING:
     from hpcbench.predict.results.listed_cases import ListedCases
@@ -109,8 +109,12 @@ class PlannedNetworks:
                 raise _refused(own, lists[first.id], first.parameters.batch_size)
         found = listed_cases(self.plan.cases, lists)
         if (found.cases["refused"] != "").all():
-            reason = found.cases["refused"].iloc[0]
-            raise UserError("no case of the experiment can be predicted", hint=f"the first case: {reason}")
+            reasons = list(dict.fromkeys(found.cases["refused"]))
+            if len(reasons) == 1:
+                raise UserError(f"no case can be predicted: {reasons[0]}", hint=lists[first.id].hint)
+            raise UserError("no case can be predicted", hint=f"the first case: {reasons[0]}")
+        for each in dict.fromkeys(f"{each.reason}; {each.hint}" for each in lists.values() if each.hint):
+            print_warning(each)
         return found
 
 
@@ -155,22 +159,27 @@ def sizes(_: click.Context, option: click.Parameter, text: str | None) -> tuple[
 def networks_of(
     workspace: Workspace, name: str, batch_sizes: Sequence[int], options: SweepOptions, site: str | None
 ) -> Networks:
-    """Return the networks of an experiment, an ONNX file or an exported program.
+    """Return the networks of an experiment, a model, an ONNX file or an exported program.
 
-    Raise UserError if it is not found or not valid, and for options that it does not have.
+    An experiment has priority over a model of the same name. Raise UserError if it is not found or not valid, and for
+    options that it does not have.
     """
     of_site = partial(choose_site, workspace, site, True)
     if Path(name).suffix == SUFFIX:
         if options.settings:
-            raise UserError("--set requires an experiment or an ONNX file", where=name, hint=f"use {_BATCHES}")
+            hint = f"export it in the dtype to predict; {_BATCHES} sets the batch"
+            hint += "\nto predict training, use an experiment or a model"
+            raise UserError("--set requires an experiment, a model or an ONNX file", where=name, hint=hint)
         return ProgramNetworks(exported_program(Path(name)), batch_sizes[: options.limit], of_site())
     is_onnx = Path(name).suffix == ONNX_SUFFIX
     if is_onnx:
         source = _of_onnx(Path(name), batch_sizes)
+    elif is_model(workspace, name):
+        source = experiment_of(name, batch_sizes)
     elif batch_sizes:
-        raise UserError(f"{_BATCHES} requires an ONNX file or an exported program", hint=_IN_EXPERIMENTS)
+        raise UserError(f"{_BATCHES} requires a model, an ONNX file or an exported program", hint=_IN_EXPERIMENTS)
     else:
-        source = load_yaml(file_in(workspace, "experiments", name))
+        source = load_yaml(experiment_file(workspace, name))
     plan, _ = planned(source, options, of_site, workspace.input_file)
     return PlannedNetworks(plan, workspace, Path(name) if is_onnx else None)
 
@@ -180,9 +189,7 @@ def _of_onnx(file: Path, batch_sizes: Sequence[int]) -> Document:
     if not file.is_file():
         raise UserError(f"'{file}' not found", hint="name an ONNX file")
     parameters = {"framework": "onnxruntime", "model": {"onnx": str(file.resolve())}}
-    name = re.sub(r"[^A-Za-z0-9_-]+", "-", file.stem).strip("-_") or "onnx"
-    experiment = {"name": name, "parameters": parameters, "matrix": {"batch_size": list(batch_sizes or [1])}}
-    return parse_yaml(json.dumps(experiment), str(file))
+    return made_experiment(file.stem, parameters, batch_sizes, str(file))
 
 
 def _refused(file: Path, listed: OperatorList, batch_size: int) -> UserError:
@@ -195,6 +202,7 @@ def _refused(file: Path, listed: OperatorList, batch_size: int) -> UserError:
     if listed.lacks_input:
         hint = "give the shape of one item: --set 'parameters.input.shape=[3,224,224]'"
         hint += f"\nof several inputs: --set 'parameters.input={{NAME: {{shape: [128]}}}}'\n{_BATCHES} sets the batch"
+    hint = hint or listed.hint
     return UserError(listed.reason, where=str(file), hint=hint)
 
 

@@ -1,4 +1,4 @@
-"""hpcbench predict: time, power and energy of the cases of an experiment on devices where they have not run."""
+"""hpcbench predict: time, power and energy of networks on devices where they have not run."""
 
 from __future__ import annotations
 
@@ -42,6 +42,8 @@ FORMATS = ("json", "csv", "html")
 EPILOG = """\b
 Examples:
   hpcbench predict quickstart --device a100-pcie-40,h100-sxm
+  hpcbench predict torchvision/resnet50 --device l40s,t4 --batch-size 1,32
+  hpcbench predict resnet50 --device l40s,t4 --batch-size 32 --set parameters.task=training
   hpcbench predict my.yaml --device a100-sxm-80,l40s --least-energy
   hpcbench predict my.yaml --device h100-sxm,l40s --within 500ms
   hpcbench predict my.yaml --device a100-sxm-80 --clock 960,1410
@@ -51,11 +53,12 @@ Examples:
   hpcbench predict net.pt2 --device l40s,t4
 
 hpcbench measures nothing and runs no network: PyTorch lists the operators. `hpcbench list devices` shows the devices.
+Prices require `cost` in the site file: docs/guides/site.md.
 """ + exit_statuses("a case could not be predicted on a device")
 
 
 @click.command("predict", epilog=EPILOG)
-@click.argument("experiment", metavar="EXPERIMENT|FILE", shell_complete=complete_experiment)
+@click.argument("experiment", metavar="EXPERIMENT|MODEL|FILE", shell_complete=complete_experiment)
 @click.option(
     "--device",
     "devices",
@@ -70,7 +73,7 @@ hpcbench measures nothing and runs no network: PyTorch lists the operators. `hpc
     "batch_sizes",
     metavar="N",
     callback=sizes,
-    help="Predict an ONNX file or exported program at these batch sizes, separated by commas.  "
+    help="Predict a model, an ONNX file or an exported program at these batch sizes, separated by commas.  "
     "[default: 1, or that of the export]",
 )
 @click.option(
@@ -90,15 +93,17 @@ hpcbench measures nothing and runs no network: PyTorch lists the operators. `hpc
     "--clock",
     "clocks",
     metavar="MHZ",
-    callback=numbers,
-    help="Predict also at these clocks, separated by commas.  [default: search for the clock of least energy]",
+    callback=numbers("give clocks in MHz, for example 1400 or 960,1410"),
+    help="Predict also at these clocks, separated by commas, from the lowest to the boost clock of each device; do not "
+    "search for the states of least energy.  [default: search]",
 )
 @click.option(
     "--power-limit",
     "limits",
     metavar="W",
-    callback=numbers,
-    help="Predict also under these power limits, separated by commas.  [default: search for the limit of least energy]",
+    callback=numbers("give limits in W, for example 300 or 200,300"),
+    help="Predict also under these power limits, separated by commas, from the lowest limit to the board power of each "
+    "device; do not search for the states of least energy.  [default: search]",
 )
 @click.option(
     "--model",
@@ -141,7 +146,8 @@ def predict_command(
 ) -> int:
     """Predict time, power and energy of the cases of EXPERIMENT on devices, without running them.
 
-    FILE is an ONNX file, or a program that torch.export.save wrote (.pt2). Each value has a 90 % prediction interval. A
+    MODEL is a shipped model such as resnet50, or one of a library such as torchvision/resnet50: by default for
+    inference. FILE is an ONNX file, or a program that torch.export.save wrote (.pt2). Each value has a 90 % prediction interval. A
     recommendation is made only if the interval of the ratio of two devices allows it.
     """
     wanted = _wanted(fastest, least_energy, within)

@@ -57,7 +57,9 @@ def predictor_command() -> None:
 def fit_command(context: click.Context, sources: tuple[str, ...], output: str | None) -> int:
     """Fit the models on the runs and profiles of each SWEEP, and on the tables of each FILE and FOLDER.
 
-    FILE is a table in a documented format, or one of `hpcbench report --operators`.
+    FILE is a table in a documented format, or one of `hpcbench report --operators`. The fit requires the extra
+    `predict`. Each device of the data must be in `hpcbench list devices`, or in the table of devices of the
+    data.
     """
     from hpcbench.commands.options.extras import require
     from hpcbench.predict.fleet import fit

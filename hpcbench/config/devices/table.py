@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from hpcbench.config.devices.description import Description
 from hpcbench.config.devices.reported_names import plain
 from hpcbench.errors import UserError, closest
+from hpcbench.util.text import in_list
 
 HOW_TO_LIST = "to list all of them: hpcbench list devices"
 HOW_TO_DESCRIBE = "to describe it, write a file in configs/devices of your workspace: docs/reference/devices.md"
@@ -31,15 +32,17 @@ class DeviceTable:
         """Return the description of a device that is given by any of its names. Raise UserError if it is unknown."""
         found = self.short_name(name)
         if found is None:
-            raise self.not_found(name)
+            raise self.not_found([name])
         return self.descriptions[found]
 
-    def not_found(self, name: str, others: Iterable[str] = ()) -> UserError:
-        """Return the error for an unknown name, with the names of devices, or of `others`, that are similar."""
+    def not_found(self, names: Sequence[str], others: Iterable[str] = ()) -> UserError:
+        """Return the error for unknown names, with the names of devices, or of `others`, that are similar."""
         known = {*self.descriptions, *others}
-        near = closest(name, known) or closest(plain(name).replace(" ", "-"), known)
-        hints = filter(None, [near, HOW_TO_LIST, HOW_TO_DESCRIBE])
-        return UserError(f"device '{name}' not found", hint="\n".join(hints))
+        near = [closest(name, known) or closest(plain(name).replace(" ", "-"), known) for name in names]
+        hints = filter(None, [*near, HOW_TO_LIST, HOW_TO_DESCRIBE])
+        what = "device" if len(names) == 1 else "devices"
+        shown = in_list([f"'{name}'" for name in names])
+        return UserError(f"{what} {shown} not found", hint="\n".join(hints))
 
 
 def merged(*tables: DeviceTable) -> DeviceTable:

@@ -37,6 +37,7 @@ class OperatorList:
     operators: Sequence[ListedOperator] = described("the operators of an eager step", default=())
     framework_version: Optional[str] = described("version of the framework that listed them", default=None)
     parameter_count: Optional[int] = described("trainable weights of the network", default=None)
+    hint: str = described("what to do about the reason; empty if unknown", default="")
     lacks_input: bool = described("whether the reason is that `input` lacks a shape or a value", default=False)
     fixed_batch_size: Optional[int] = described(
         "if the reason is that the model has another batch size, this batch size", default=None

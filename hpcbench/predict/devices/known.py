@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from hpcbench.config.devices.reported_names import plain
@@ -36,7 +36,13 @@ class KnownDevices:
         short = self.table.short_name(name)
         if short is not None:
             return self._of_sheet(short)
-        raise self.table.not_found(name, [*self.machines, *self._hosts()])
+        raise self._not_found([name])
+
+    def check(self, names: Iterable[str]) -> None:
+        """Raise UserError, which names all of them, if names are unknown."""
+        unknown = [name for name in names if not self._knows(name)]
+        if unknown:
+            raise self._not_found(unknown)
 
     def is_node_with_gpu(self, name: str) -> bool:
         """Return whether a name is that of a node, or type of node, with a GPU, of which its CPUs can be asked for."""
@@ -94,6 +100,12 @@ class KnownDevices:
                 what, hint=f"describe it in a file in configs/devices, with {names}: docs/reference/devices.md"
             )
         return with_measured_gpu(described(short, self.table.descriptions[short]), machine)
+
+    def _knows(self, name: str) -> bool:
+        return bool(self.table.short_name(name) or self._machine(name) or self._with_cpus(name))
+
+    def _not_found(self, names: Sequence[str]) -> UserError:
+        return self.table.not_found(names, [*self.machines, *self._hosts()])
 
     def _machine(self, name: str) -> MachinePeaks | None:
         """Return the machine of a node or a type of nodes."""

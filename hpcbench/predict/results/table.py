@@ -124,12 +124,12 @@ def _is_held_back(found: pd.DataFrame) -> pd.Series[bool]:
 
 
 def _missing(predictions: Mapping[str, pd.DataFrame], refused: pd.Series[str]) -> list[str]:
-    """Return for each row with a time which quantities it lacks, with the reasons: `power: ...; energy: ...`."""
+    """Return for each row with a time which quantities it lacks: `power not predicted: ...; energy not ...`."""
     texts = [""] * len(refused)
     for quantity, frame in predictions.items():
         for place, (reason, row) in enumerate(zip(frame["reason"], refused, strict=True)):
             if reason and not row:
-                words = f"{quantity.split('_')[0]}: {reason}"
+                words = f"{quantity.split('_')[0]} not predicted: {reason}"
                 texts[place] = f"{texts[place]}; {words}" if texts[place] else words
     return texts
 

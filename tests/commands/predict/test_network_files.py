@@ -73,13 +73,19 @@ def test_a_program_in_float64_is_refused_by_its_data_type(invoke: CommandLine) -
         (["net.pt2", "--batch-size", "0"], "'0' is not a whole number above 0"),
         (["net.pt2", "--batch-size", "1,x"], "'1,x' is not a whole number above 0"),
         (["net.pt2", "--batch-size", "65"], "the batch size 65 exceeds 64"),
-        (["net.pt2", "--set", "parameters.dtype=float16"], "--set requires an experiment or an ONNX file"),
-        (["quickstart", "--batch-size", "8"], "--batch-size requires an ONNX file or an exported program"),
+        (["net.pt2", "--set", "parameters.dtype=float16"], "export it in the dtype to predict"),
+        (["quickstart", "--batch-size", "8"], "--batch-size requires a model, an ONNX file or an exported program"),
+        (
+            ["text.pth"],
+            "'text.pth' is not an exported program hint: save the network in a .pt2 file: torch.export.save",
+        ),
+        (["none.pt"], "'none.pt' not found"),
     ],
 )
 def test_mistakes_end_in_a_message(invoke: CommandLine, arguments: list[str], message: str) -> None:
     saved(invoke.workspace / "net.pt2", linear())
-    (invoke.workspace / "text.pt2").write_text("hello")
+    for name in ("text.pt2", "text.pth"):
+        (invoke.workspace / name).write_text("hello")
     error = " ".join(invoke("predict", *arguments, "--device", "l40s", expect=2).stderr.split())
     assert message in error
     assert "hint: " in error or "0" in arguments or "1,x" in arguments

@@ -99,7 +99,7 @@ def test_a_case_that_cannot_be_predicted_has_its_reason(predict: Callable[..., A
     done = predict("--device", GPUS, batches=(4, 13, 14), expect=1)
     assert "not predicted: it is odd" in done.stdout
     assert "of the predicted time (limit: 10 %): mine.secret.default" in done.stdout
-    assert "no case of the experiment can be predicted" in predict("--device", GPUS, batches=(14,), expect=2).stderr
+    assert "error: no case can be predicted: it is odd\n" in predict("--device", GPUS, batches=(14,), expect=2).stderr
 
 
 @pytest.mark.parametrize(
@@ -111,10 +111,16 @@ def test_a_case_that_cannot_be_predicted_has_its_reason(predict: Callable[..., A
         (["--device", GPUS, "--power-limit", "5"], "does not have a power limit of 5 W", "use one"),
         (["--device", ""], "--device: the name is empty", "name one"),
         (["--device", "l40s,,t4"], "--device: 'l40s,,t4' has an empty name", "name one"),
-        (["--device", GPUS, "--clock", "fast"], "'fast' is not a number", ""),
-        (["--device", GPUS, "--clock", ""], "--clock: '' is not a number", "hpcbench predict --help"),
-        (["--device", GPUS, "--clock", "1000,,1200"], "--clock: '1000,,1200' is not a number", "--help"),
-        (["--device", GPUS, "--power-limit", ""], "--power-limit: '' is not a number", "--help"),
+        (["--device", "a100,h100-sxm,foo", "--fastest"], "devices 'a100' and 'foo' not found", "a100-pcie-40"),
+        (
+            ["--device", GPUS, "--clock", "1.4GHz"],
+            "--clock: '1.4GHz' is not a number",
+            "clocks in MHz, for example 1400",
+        ),
+        (["--device", GPUS, "--power-limit", "0.3kW"], "'0.3kW' is not a number", "limits in W, for example 300"),
+        (["--device", GPUS, "--clock", ""], "--clock: '' is not a number", "in MHz"),
+        (["--device", GPUS, "--clock", "1000,,1200"], "--clock: '1000,,1200' is not a number", "in MHz"),
+        (["--device", GPUS, "--power-limit", ""], "--power-limit: '' is not a number", "in W"),
         (["--device", GPUS, "--batch-size", ""], "--batch-size: '' is not a whole number above 0", "--help"),
         (["--device", GPUS, "--within", "500"], "'500' is not a time above 0 with a unit", "500ms"),
         (["--device", GPUS, "--fastest", "--least-energy"], "--fastest cannot be used with --least-energy", "one"),

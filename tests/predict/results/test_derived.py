@@ -21,7 +21,7 @@ def test_derived_quantities_follow_from_time_and_energy() -> None:
 def test_a_case_without_known_operators_has_no_memory() -> None:
     rows = made_predictions().results
     other = rows[rows["case"] == "c2"].iloc[0]
-    assert "memory: the operators or weights of the network are unknown" in other["missing"]
+    assert "memory not predicted: the operators or weights of the network are unknown" in other["missing"]
 
 
 def test_refused_rows_have_no_derived_quantities() -> None:

@@ -106,7 +106,10 @@ def test_a_missing_quantity_has_its_reason() -> None:
         table.ENERGY: predictions([math.nan], reason="no idle power"),
     }
     (found,) = table.results(rows, given)[["missing", "missing_of_site"]].to_numpy().tolist()
-    assert found == ["power: no row; price: none; energy: no idle power", "price: no price"]
+    assert found == [
+        "power not predicted: no row; price: none; energy not predicted: no idle power",
+        "price not predicted: no price",
+    ]
 
 
 def test_a_power_limit_that_slows_the_case_down_is_what_limits_it() -> None:

@@ -68,6 +68,7 @@ def named(names: Sequence[str], known: KnownDevices) -> Find:
 
     Raise UserError if a name is unknown.
     """
+    known.check(names)
     for name in names:
         _check(name, known)
 

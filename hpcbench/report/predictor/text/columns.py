@@ -41,7 +41,7 @@ def columns(rows: pd.DataFrame, predictions: Predictions) -> list[Column]:
     """Return the columns of those rows of a case that have a time; quantities without any value are left out."""
     names = tuple(device_in_state(row) for _, row in rows.iterrows())
     devices = Column("device", names, is_text=True, identifies=True)
-    return [devices, *_numbers(rows, predictions), _limits(rows), *_fits(rows)]
+    return [devices, *_numbers(rows, predictions), *_limits(rows), *_fits(rows)]
 
 
 def _numbers(rows: pd.DataFrame, predictions: Predictions) -> Iterator[Column]:
@@ -57,8 +57,10 @@ def _numbers(rows: pd.DataFrame, predictions: Predictions) -> Iterator[Column]:
             yield Column(PREDICTION_INTERVAL, cells, gives_way, is_interval=True)
 
 
-def _limits(rows: pd.DataFrame) -> Column:
-    return Column("limit", tuple(rows["limit"]), _LIMIT, is_text=True)
+def _limits(rows: pd.DataFrame) -> Iterator[Column]:
+    """Yield what limits the time, unless it is unknown for all rows."""
+    if (rows["limit"] != "").any():
+        yield Column("limit", tuple(rows["limit"]), _LIMIT, is_text=True)
 
 
 def _fits(rows: pd.DataFrame) -> Iterator[Column]:

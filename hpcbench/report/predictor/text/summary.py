@@ -70,9 +70,11 @@ def without_room(rows: pd.DataFrame) -> list[str]:
 def refusals(rows: pd.DataFrame) -> list[str]:
     """Return why rows of a case have no time, and which other quantities they lack, except price and emissions.
 
-    These depend on the site file alone.
+    These depend on the site file alone. What all devices lack for the same reason has no names of devices.
     """
     refused, partial = rows[rows["reason"] != ""], rows[rows["missing"] != ""]
     found = [(device_in_state(row), f"not predicted: {row['reason']}") for _, row in refused.iterrows()]
-    found += [(row["device"], f"no {row['missing']}") for _, row in partial.iterrows()]
-    return sentences.grouped(found)
+    lacking = partial.groupby("missing", sort=False)["device"].unique()
+    everywhere = [text for text, devices in lacking.items() if len(devices) == rows["device"].nunique()]
+    found += [(row["device"], row["missing"]) for _, row in partial.iterrows() if row["missing"] not in everywhere]
+    return [*sentences.grouped(found), *map(str, everywhere)]
