@@ -20,8 +20,9 @@ from hpcbench.predict.networks.images.model import ImageNetworks
 from hpcbench.predict.networks.listed import listed_networks
 from hpcbench.predict.networks.listed.listed_networks import ListedNetworks
 from hpcbench.predict.power import model as power_model
+from hpcbench.predict.power.given_time import LAUNCHES, GivenTime
 from hpcbench.predict.power.image_networks import of_images
-from hpcbench.predict.power.model import GivenTime, PowerModel
+from hpcbench.predict.power.model import PowerModel
 from hpcbench.predict.sets.data_set import DataSet
 from hpcbench.predict.tables import networks as network_table
 from hpcbench.predict.tables import prediction
@@ -33,7 +34,7 @@ from hpcbench.predict.typical_errors import TypicalError, typical_errors
 Progress = Callable[[int, int], None]
 _STEPS = 5
 _NOTHING = "no operators for this quantity"
-_COLUMNS = (*prediction.VALUES, "reason")
+_COLUMNS = (*prediction.VALUES, "reason", LAUNCHES)
 
 
 @dataclass(frozen=True)
@@ -78,11 +79,17 @@ class Fleet:
     def predict_networks(
         self, networks: pd.DataFrame, lists: pd.DataFrame, devices: Mapping[str, Device]
     ) -> dict[str, pd.DataFrame]:
-        """Return the predictions of each quantity of networks (s, W, J), by quantity, with the index of `networks`."""
-        found = {name: refused(networks, "this quantity is not predicted") for name in network_table.TARGETS}
+        """Return the predictions of each quantity of networks (s, W, J), by quantity, with the index of `networks`.
+
+        Times of networks with a list have the column `given_time.LAUNCHES`, which is NaN for all others.
+        """
+        nothing = refused(networks, "this quantity is not predicted").assign(**{LAUNCHES: np.nan})
+        found = {name: nothing.copy() for name in network_table.TARGETS}
         for kind, rows in networks.groupby(network_kinds(networks), sort=False):
             for name, values in self._predict_kind(str(kind), rows, lists, devices).items():
-                found[name].loc[rows.index, list(_COLUMNS)] = values.set_index(rows.index)[list(_COLUMNS)]
+                found[name].loc[rows.index, list(_COLUMNS)] = values.set_index(rows.index).reindex(
+                    columns=list(_COLUMNS)
+                )
         return _with_reasons(found, networks, devices)
 
     def models_to_json(self) -> dict[str, Any]:
@@ -119,21 +126,16 @@ class Fleet:
             estimates = self.listed.estimate(rows, lists, devices)
             widths = {name: self.listed.half_width(name, rows, devices, each) for name, each in estimates.items()}
             times = {
-                name: prediction.table(each.log_value, widths[name], each.reason) for name, each in estimates.items()
+                name: prediction.table(each.log_value, widths[name], each.reason).assign(**{LAUNCHES: each.launches})
+                for name, each in estimates.items()
             }
-            found = self.power.predict_networks(rows, lists, devices, given_time(times["time_s"]))
+            found = self.power.predict_networks(rows, lists, devices, GivenTime.of(times["time_s"]))
             return {**at_times(found, times["time_s"]), **times}
         if kind == IMAGE:
             time = self.images.predict(rows, devices)
             activity = of_images(rows, self.images.catalog, devices)
-            return at_times(self.power.predict_activity(rows, activity, devices, given_time(time)), time)
+            return at_times(self.power.predict_activity(rows, activity, devices, GivenTime.of(time)), time)
         return self.power.predict_networks(rows, lists, devices)
-
-
-def given_time(time: pd.DataFrame) -> GivenTime:
-    """Return predicted times as those that the model of power takes."""
-    predicted, upper = (time[name].to_numpy(dtype="float64") for name in ("predicted", "upper"))
-    return GivenTime(predicted, np.log(upper / predicted))
 
 
 def at_times(found: Mapping[str, pd.DataFrame], time: pd.DataFrame) -> dict[str, pd.DataFrame]:

@@ -28,7 +28,7 @@ from hpcbench.report.export.csv_parquet import write_csv
 from hpcbench.report.load.devices import known_devices
 from hpcbench.report.predictor.predictions_json import predictions_json
 from hpcbench.report.predictor.terminal import print_predictions
-from hpcbench.report.text.predictions.summary import Wanted
+from hpcbench.report.predictor.text.summary import Wanted
 from hpcbench.store.provenance.sweep_options import SweepOptions
 from hpcbench.util.console import out
 from hpcbench.util.exit_status import FAILURE, SUCCESS, exit_statuses
@@ -50,7 +50,7 @@ Examples:
   hpcbench predict net.onnx --device l40s,t4 --batch-size 1,8,64
   hpcbench predict net.pt2 --device l40s,t4
 
-Nothing is measured, and no network is computed: PyTorch lists its operators. `hpcbench list devices` shows the devices.
+hpcbench measures nothing and runs no network: PyTorch lists the operators. `hpcbench list devices` shows the devices.
 """ + exit_statuses("a case could not be predicted on a device")
 
 
@@ -76,7 +76,8 @@ Nothing is measured, and no network is computed: PyTorch lists its operators. `h
 @click.option(
     "--fastest",
     is_flag=True,
-    help="Recommend the fastest device.  [default: also that of least energy, and the cheapest if prices are known]",
+    help="Recommend the fastest device.  [default: also the device that needs least energy, and the cheapest one if "
+    "prices are known]",
 )
 @click.option("--least-energy", is_flag=True, help="Recommend the device that needs least energy.")
 @click.option(
@@ -90,14 +91,14 @@ Nothing is measured, and no network is computed: PyTorch lists its operators. `h
     "clocks",
     metavar="MHZ",
     callback=numbers,
-    help="Predict also at these clocks, separated by commas.  [default: seek the clock of least energy]",
+    help="Predict also at these clocks, separated by commas.  [default: search for the clock of least energy]",
 )
 @click.option(
     "--power-limit",
     "limits",
     metavar="W",
     callback=numbers,
-    help="Predict also under these power limits, separated by commas.  [default: seek the limit of least energy]",
+    help="Predict also under these power limits, separated by commas.  [default: search for the limit of least energy]",
 )
 @click.option(
     "--model",

@@ -8,13 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-# Bytes of an element. Others, such as complex numbers, are rare and take the default.
-_ELEMENT_BYTES = {
-    **dict.fromkeys(("float64", "int64", "complex64"), 8),
-    **dict.fromkeys(("float16", "bfloat16", "int16"), 2),
-    **dict.fromkeys(("int8", "uint8", "bool", "float8_e4m3fn", "float8_e5m2"), 1),
-}
-_DEFAULT_BYTES = 4
+from hpcbench.predict.tables.element_bytes import element_bytes
 
 Work = dict[str, Any]
 """Columns of the table of operators; those that are absent are the ones of the call, or empty."""
@@ -78,11 +72,6 @@ class Call:
         """Yield the tensors among the arguments, and those of short lists."""
         for value in self.arguments.values():
             yield from (each for each in (value if isinstance(value, list) else [value]) if isinstance(each, Tensor))
-
-
-def element_bytes(dtype: str) -> int:
-    """Return the bytes of an element of a dtype of PyTorch."""
-    return _ELEMENT_BYTES.get(dtype, _DEFAULT_BYTES)
 
 
 def arguments_of(text: str) -> dict[str, Any]:

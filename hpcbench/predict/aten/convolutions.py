@@ -10,10 +10,11 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from hpcbench.predict.aten.call import Call, Tensor, Work, element_bytes
+from hpcbench.predict.aten.call import Call, Tensor, Work
 from hpcbench.predict.aten.converter import Converter
 from hpcbench.predict.aten.products import product
 from hpcbench.predict.tables import operators as table
+from hpcbench.predict.tables.element_bytes import element_bytes
 
 CHANNELS_LAST, CHANNELS_FIRST = "channels_last", "channels_first"
 

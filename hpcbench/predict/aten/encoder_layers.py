@@ -6,10 +6,11 @@ import math
 from collections.abc import Mapping
 
 from hpcbench.predict.aten.attention import attention
-from hpcbench.predict.aten.call import Call, Work, element_bytes
+from hpcbench.predict.aten.call import Call, Work
 from hpcbench.predict.aten.converter import Converter
 from hpcbench.predict.aten.products import product
 from hpcbench.predict.tables import operators as table
+from hpcbench.predict.tables.element_bytes import element_bytes
 
 
 def _self_attention(call: Call) -> list[Work]:

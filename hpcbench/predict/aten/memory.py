@@ -9,9 +9,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 
-from hpcbench.predict.aten.call import Call, Tensor, Tensors, Work, element_bytes
+from hpcbench.predict.aten.call import Call, Tensor, Tensors, Work
 from hpcbench.predict.aten.converter import Converter, function_of, rows_and_columns
 from hpcbench.predict.tables import operators as table
+from hpcbench.predict.tables.element_bytes import element_bytes
 
 
 def _moving(kind: str) -> Converter:

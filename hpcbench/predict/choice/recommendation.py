@@ -44,7 +44,7 @@ def recommend(candidates: Sequence[Candidate], errors: RatioErrors | None) -> Re
 
 
 @dataclass(frozen=True)
-class Limited:
+class ByLimit:
     """Candidates by whether their value is within a limit: all, some or none of the interval."""
 
     within: tuple[Candidate, ...]
@@ -52,9 +52,9 @@ class Limited:
     above: tuple[Candidate, ...]
 
 
-def by_limit(candidates: Sequence[Candidate], limit: float) -> Limited:
+def by_limit(candidates: Sequence[Candidate], limit: float) -> ByLimit:
     """Return the candidates by their interval and an upper limit of the value, in the unit of the value."""
     bound = math.log(limit)
     within = tuple(each for each in candidates if each.log_value + each.half_width <= bound)
     above = tuple(each for each in candidates if each.log_value - each.half_width > bound)
-    return Limited(within, tuple(each for each in candidates if each not in (*within, *above)), above)
+    return ByLimit(within, tuple(each for each in candidates if each not in (*within, *above)), above)

@@ -28,8 +28,9 @@ from hpcbench.predict.tables.prediction import Floats
 
 SEEN, UNSEEN = "seen", "unseen"  # whether states of the device are in the data
 LAUNCHES, KERNELS = "launches", "kernels"  # groups of work by what decides the time: the host, or the device
-_LEAST, _GROWTH = 0.05, 0.05  # expected error of a ratio: at no distance, and for each unit of distance
-# Without any data. From the public sets that docs/reference/predictor-data.md documents.
+# Expected error of a ratio: at no distance, and for each unit of distance. Assumptions, which calibrations scale.
+_LEAST, _GROWTH = 0.05, 0.05
+# Without any data: rounded, from the public sets that docs/reference/predictor-data.md documents.
 _PRIOR = Calibration(0, 0.10, {ALL: 2.5})
 
 

@@ -13,7 +13,7 @@ CLOSE = 1.2  # ratio of the measurements of a close pair
 WITHIN = 1.02  # a choice is right if it costs up to 2 % more than the best one
 BEST = "best of devices and states"  # question of a choice
 _WORK = ["network", "phase", "data", "batch_size", "sequence_length", "new_tokens", "image_size", "optimizer", "unit"]
-_MODE = ["dtype", "layout", "execution", "library", "list_id"]
+_MODE = ["dtype", "kv_dtype", "layout", "execution", "library", "list_id"]
 _STATE = ["clock_mhz", "power_limit_w"]
 
 

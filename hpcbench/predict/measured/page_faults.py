@@ -10,9 +10,9 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from hpcbench.predict.operators.device_columns import ELEMENT_BYTES
 from hpcbench.predict.operators.roofline import CONVOLUTIONS, PRODUCTS
 from hpcbench.predict.tables import operators as table
+from hpcbench.predict.tables.element_bytes import element_bytes_of
 from hpcbench.predict.tables.prediction import Floats
 
 _LARGE_BYTES = 2**25  # DEFAULT_MMAP_THRESHOLD_MAX of glibc on 64-bit systems
@@ -23,7 +23,7 @@ _IN_PLACE = (table.OPTIMIZER, table.RNN, table.UNKNOWN)  # kinds that write to n
 
 def fault_times(rows: pd.DataFrame) -> Floats:
     """Return the time of page faults in one call of each row of a table of operators, in seconds."""
-    element = np.asarray(rows["dtype"].map(ELEMENT_BYTES).fillna(4), dtype="float64")
+    element = element_bytes_of(rows["dtype"])
     is_product = rows["kind"].isin((*PRODUCTS, *CONVOLUTIONS))
     output = _size(rows, "batch", "m", "n") * element
     elements = np.where(rows["kind"].isin(_IN_PLACE), 0.0, _size(rows, "rows", "columns") * element)

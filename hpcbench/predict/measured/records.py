@@ -13,13 +13,13 @@ from hpcbench.core.frameworks import OPERATOR
 from hpcbench.core.samples import INTERFERENCE
 from hpcbench.core.status import COMPLETED
 from hpcbench.models.operators.catalog import OPERATORS, operator_of
-from hpcbench.predict.aten.call import element_bytes
 from hpcbench.predict.measured.operator_cases import works_of
 from hpcbench.predict.measured.profiles import INTERFERENCE as CONTAMINATED
 from hpcbench.predict.measured.profiles import THROTTLED, named
 from hpcbench.predict.measured.values import numbers, texts
 from hpcbench.predict.tables import networks
 from hpcbench.predict.tables import operators as table
+from hpcbench.predict.tables.element_bytes import element_bytes
 from hpcbench.predict.tables.prediction import Floats
 
 NOT_COMPLETED, SEVERAL = "not completed", "several processes, or a communication"

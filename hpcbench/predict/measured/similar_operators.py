@@ -17,7 +17,7 @@ import pandas as pd
 from hpcbench.predict.devices.device import CPU, Device
 from hpcbench.predict.measured.kriging import Kriging, Points
 from hpcbench.predict.measured.page_faults import fault_times
-from hpcbench.predict.networks.listed.operator_time import OperatorTime
+from hpcbench.predict.networks.listed.time_estimator import TimeEstimator
 from hpcbench.predict.operators.roofline import Bounds, bounds
 from hpcbench.predict.operators.states import lowered
 from hpcbench.predict.tables import operators as table
@@ -27,14 +27,14 @@ from hpcbench.predict.time.usable import reasons
 
 _FEWEST, _MOST = 15, 1500  # rows of CPUs: fewer show little, and the cost of the fit grows with the third power
 _SIZES = ("batch", "m", "n", "k", "kernel", "stride", "rows", "columns", "inputs")
-_LEAST_S = 1e-8
+_LEAST_S = 1e-8  # seconds: below all bounds of real operators, so that the logarithm of a bound exists
 
 
 @dataclass(frozen=True)
 class SimilarTime:
     """Measured operators by the name of their CPUs, and a model of all other devices."""
 
-    others: OperatorTime
+    others: TimeEstimator
     own: Mapping[str, Kriging]
 
     def estimate(self, operators: pd.DataFrame, devices: Mapping[str, Device], in_stream: bool) -> Estimate:
@@ -63,12 +63,12 @@ class SimilarTime:
         return {name: each.to_json() for name, each in self.own.items()}
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any], others: OperatorTime) -> SimilarTime:
+    def from_json(cls, data: Mapping[str, Any], others: TimeEstimator) -> SimilarTime:
         """Return the model that `to_json` wrote."""
         return cls(others, {name: Kriging.from_json(each) for name, each in data.items()})
 
 
-def similar_times(operators: pd.DataFrame, devices: Mapping[str, Device], others: OperatorTime) -> SimilarTime:
+def similar_times(operators: pd.DataFrame, devices: Mapping[str, Device], others: TimeEstimator) -> SimilarTime:
     """Return the model of the CPUs that have enough measured operators; `others` predicts other devices."""
     found = {}
     for key, rows in operators[operators["time_s"] > 0].groupby("device", sort=True):

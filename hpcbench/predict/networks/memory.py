@@ -15,11 +15,10 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
-from hpcbench.predict.operators.device_columns import ELEMENT_BYTES
 from hpcbench.predict.tables import operators
+from hpcbench.predict.tables.element_bytes import element_bytes_of
 from hpcbench.predict.tables.prediction import Floats
 
-_ELEMENT = {**ELEMENT_BYTES, "float64": 8}
 _SAVE_OPERANDS = ("mul", "div", "pow")
 _SAVE_INPUT = (
     *("gelu", "silu", "hardswish", "mish", "hardtanh", "hardsigmoid", "leaky_relu", "elu", "softplus"),
@@ -32,7 +31,7 @@ _MASK_BYTES = 1  # of one element of a dropout's mask
 
 def saved_bytes(forward: pd.DataFrame) -> Floats:
     """Return the bytes that one call of each operator of a forward pass saves for the backward pass."""
-    element = _element(forward)
+    element = element_bytes_of(forward["dtype"])
     kind, function = forward["kind"], forward["function"]
     tensor = (forward["rows"] * forward["columns"]).to_numpy(dtype="float64") * element
     both = (function.isin(_SAVE_OPERANDS) & (forward["inputs"] > 1)).to_numpy()
@@ -56,7 +55,7 @@ def saved_bytes(forward: pd.DataFrame) -> Floats:
 def _activation_bytes(rows: pd.DataFrame) -> Floats:
     """Return the bytes that an operator reads and writes, without its weights."""
     has_weights = rows["kind"].isin((operators.GEMM, operators.CONV))
-    weights = np.where(has_weights, _size(rows, "k", "n") * _element(rows), 0.0)
+    weights = np.where(has_weights, _size(rows, "k", "n") * element_bytes_of(rows["dtype"]), 0.0)
     found: Floats = np.maximum(rows["bytes"].to_numpy(dtype="float64") - np.nan_to_num(weights), 0.0)
     return found
 
@@ -64,7 +63,3 @@ def _activation_bytes(rows: pd.DataFrame) -> Floats:
 def _size(rows: pd.DataFrame, first: str, second: str) -> Floats:
     found: Floats = (rows["batch"] * rows[first] * rows[second]).to_numpy(dtype="float64")
     return found
-
-
-def _element(rows: pd.DataFrame) -> Floats:
-    return np.array([_ELEMENT.get(name, 4) for name in rows["dtype"]], dtype="float64")

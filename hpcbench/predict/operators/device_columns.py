@@ -29,7 +29,6 @@ PRECISIONS = {
     "float8_block": FLOAT8,
     "int8": INT8,
 }
-ELEMENT_BYTES = {"float32": 4, "tf32": 4, "float16": 2, "bfloat16": 2, "float8": 1, "float8_block": 1, "int8": 1}
 
 
 def of_rows(rows: pd.DataFrame, devices: Mapping[str, Device], value: Callable[[Device], float]) -> Floats:

@@ -12,10 +12,11 @@ import numpy as np
 import pandas as pd
 
 from hpcbench.predict.devices.device import Device
-from hpcbench.predict.operators.device_columns import ELEMENT_BYTES, of_rows
+from hpcbench.predict.operators.device_columns import of_rows
 from hpcbench.predict.operators.kernel_names import kernels
 from hpcbench.predict.operators.roofline import ATTENTIONS, Bounds
 from hpcbench.predict.operators.tiles import tiling
+from hpcbench.predict.tables.element_bytes import element_bytes_of
 from hpcbench.predict.tables.prediction import Floats
 
 _LATENCY_S = 1e-6
@@ -29,7 +30,7 @@ def features(rows: pd.DataFrame, devices: Mapping[str, Device], bounds: Bounds) 
     """Return the features of the rows of a table of operators, one column each; NaN if a kind does not have one."""
     units = of_rows(rows, devices, lambda device: float(device.units))
     cache = of_rows(rows, devices, lambda device: device.l2_bytes)
-    element = np.asarray(rows["dtype"].map(ELEMENT_BYTES).fillna(4), dtype="float64")
+    element = element_bytes_of(rows["dtype"])
     with np.errstate(divide="ignore", invalid="ignore"):
         found = {
             "compute": _log(bounds.compute_s / _LATENCY_S),

@@ -12,9 +12,10 @@ import numpy as np
 import pandas as pd
 
 from hpcbench.predict.devices.device import FLOAT32, Device
-from hpcbench.predict.operators.device_columns import ELEMENT_BYTES, PRECISIONS, of_rows
+from hpcbench.predict.operators.device_columns import PRECISIONS, of_rows
 from hpcbench.predict.operators.roofline import ATTENTIONS, MATRIX_KINDS, PRODUCTS, SHARPNESS, bounds
 from hpcbench.predict.operators.tiles import tiling
+from hpcbench.predict.tables.element_bytes import element_bytes, element_bytes_of
 from hpcbench.predict.tables.prediction import Floats
 
 # `matrix_s`: FLOPs on matrix units. `vector_s`: FLOPs of products on vector units. `attention_s`: FLOPs of attention.
@@ -84,11 +85,10 @@ def of_lists(lists: pd.DataFrame, asked: pd.DataFrame, devices: Mapping[str, Dev
 
 def as_dtype(rows: pd.DataFrame, dtype: str) -> pd.DataFrame:
     """Return operators as another data type computes them: the same FLOPs, and bytes by the size of its elements."""
-    wanted = ELEMENT_BYTES.get(dtype)
-    if wanted is None:
+    if dtype not in PRECISIONS:
         return rows
-    factor = wanted / rows["dtype"].map(ELEMENT_BYTES).fillna(wanted)
-    return rows.assign(dtype=dtype, bytes=rows["bytes"] * factor)
+    factor = element_bytes(dtype) / element_bytes_of(rows["dtype"])
+    return rows.assign(dtype=dtype, bytes=rows["bytes"] * np.where(rows["dtype"].isin(list(PRECISIONS)), factor, 1.0))
 
 
 def _summed(rows: pd.DataFrame, device: str, devices: Mapping[str, Device]) -> Floats:

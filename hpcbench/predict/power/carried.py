@@ -21,9 +21,9 @@ from hpcbench.predict.power import learned
 from hpcbench.predict.power.learned import Learned
 from hpcbench.predict.tables.prediction import Floats
 
-_CARRIED = 0.5  # of an error on other devices
+_CARRIED = 0.5  # of an error on other devices: see above
 _LEAVES = 31  # of a tree: details of one device are not carried over
-_SEED = 1
+_SEED = 1  # of the choice of rows
 
 
 def fit(rows: pd.DataFrame, devices: Mapping[str, Device], error: Floats) -> Learned:

@@ -11,13 +11,15 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from hpcbench.predict.power import step_time, utilization, voltage
-from hpcbench.predict.power.operating_point import OperatingPoint, settle
+from hpcbench.predict.power.given_time import GivenTime
+from hpcbench.predict.power.operating_point import LOWEST_CLOCK, OperatingPoint, settle
 from hpcbench.predict.power.step_time import StepTime
 from hpcbench.predict.power.utilization import LIMITED
 from hpcbench.predict.power.voltage import Voltage
 from hpcbench.predict.tables.prediction import Floats
 
-TYPICAL_CAP = 0.965  # mean power of a limited device, as a fraction of its limit
+# Mean power of a limited device, as a fraction of its limit: that of the public set with several clocks, rounded.
+TYPICAL_CAP = 0.965
 _FEWEST_LIMITED = 3  # rows at the limit that a device's own cap needs
 _FEWEST_CLOCKS = 4  # clocks that a device's own voltage curve and clock tree need
 _TIME_STRENGTH, _POWER_STRENGTH = 0.3, 0.03  # of the priors, in configurations: chosen by leaving one network out
@@ -38,22 +40,29 @@ class DevicePower:
         return found
 
     def run(
-        self, activity: pd.DataFrame, clock: Floats, limit: Floats, measured_s: Floats | None = None
+        self,
+        activity: pd.DataFrame,
+        clock: Floats,
+        limit: Floats,
+        given: GivenTime | None = None,
+        lowest: float = LOWEST_CLOCK,
     ) -> OperatingPoint:
         """Return clock, time and power of steps at requested clocks and limits, as fractions.
 
-        With `measured_s`, the times at the boost clock are known, and only their ratio over clocks is predicted.
+        A limit lowers the clock down to `lowest`. With `given`, the times at the boost clock are known, and only their
+        ratio over clocks is predicted.
         """
         full = np.ones(len(activity))
-        factor = full if measured_s is None else measured_s / self.steps.seconds(activity, full)
+        launches = None if given is None else given.launches
+        factor = full if given is None else given.seconds / self.steps.seconds(activity, full, launches)
 
         def time_at(at: Floats) -> Floats:
-            return factor * self.steps.seconds(activity, at)
+            return factor * self.steps.seconds(activity, at, launches)
 
         def power_at(time_s: Floats, at: Floats) -> Floats:
             return self.power(activity, time_s, at)
 
-        return settle(time_at, power_at, clock, self.cap * limit)
+        return settle(time_at, power_at, clock, self.cap * limit, lowest)
 
     def to_json(self) -> dict[str, Any]:
         """Return the model as JSON types."""

@@ -19,12 +19,13 @@ from hpcbench.predict.boosting import lightgbm
 from hpcbench.predict.operators.roofline import ATTENTIONS
 from hpcbench.predict.tables.prediction import Floats
 
+# Sizes of a model: assumptions, which bound the time of a fit.
 FEWEST_ROWS = 200  # of one device and family of kinds that a model needs
 _MOST_ROWS = 10_000  # of a family, about
 _MOST_CALIBRATED = 6000  # whose errors calibrate intervals
 _FOLDS = 3
 _GROUP = ("kind", "batch", "n", "k", "heads", "head_dim")  # shapes that agree in these are in one fold
-SPREAD = 0.12  # expected error of logarithms
+SPREAD = 0.12  # expected error of logarithms: an assumption, which calibrations scale
 _ROUNDS = 100
 _LEAVES = 127  # of a tree
 _PARAMETERS = {

@@ -11,16 +11,17 @@ import pandas as pd
 
 from hpcbench.predict.choice.states import StateErrors
 from hpcbench.predict.devices.device import Device
-from hpcbench.predict.power import fleet as fleets
 from hpcbench.predict.power import networks as of_networks
 from hpcbench.predict.power import operators as of_operators
+from hpcbench.predict.power import power_fleet as fleets
 from hpcbench.predict.power import states as of_states
 from hpcbench.predict.power.activity import of_lists
-from hpcbench.predict.power.fleet import Fleet
+from hpcbench.predict.power.given_time import GivenTime
 from hpcbench.predict.power.jobs import model as of_jobs
 from hpcbench.predict.power.jobs.model import JobPower
 from hpcbench.predict.power.networks import QUANTITIES, TIME, NetworkPower, with_known_lists
 from hpcbench.predict.power.operators import ENERGY, POWER, OperatorPower, limits_w
+from hpcbench.predict.power.power_fleet import PowerFleet
 from hpcbench.predict.power.requests import model as of_requests
 from hpcbench.predict.power.requests.model import RequestPower
 from hpcbench.predict.tables import networks as network_table
@@ -28,21 +29,10 @@ from hpcbench.predict.tables.prediction import VALUES, Floats, table
 
 
 @dataclass(frozen=True)
-class GivenTime:
-    """Times of steps at the boost clock without a limit, as another model predicts or a user measures them.
-
-    `half_width` is half the width of their 90 % intervals, as differences of logarithms.
-    """
-
-    seconds: Floats
-    half_width: Floats
-
-
-@dataclass(frozen=True)
 class PowerModel:
     """Power and energy on any described device, over clocks and power limits."""
 
-    fleet: Fleet
+    fleet: PowerFleet
     operators: OperatorPower
     networks: NetworkPower
     jobs: JobPower
@@ -106,7 +96,7 @@ class PowerModel:
         units = networks["unit"]
         for unit, places in units.groupby(units, observed=True).indices.items():
             rows = networks.iloc[places]
-            given = None if time is None else GivenTime(time.seconds[places], time.half_width[places])
+            given = None if time is None else time.at(np.asarray(places))
             for quantity, predicted in self._by_unit(str(unit), rows, activity.iloc[places], devices, given).items():
                 for column in predicted.columns:
                     found[quantity][column][places] = predicted[column].to_numpy()
@@ -141,7 +131,7 @@ class PowerModel:
             model = self.requests
             estimates = self.requests.estimate(rows, devices)
         else:
-            estimates = self.networks.estimate(rows, activity, devices, None if time is None else time.seconds)
+            estimates = self.networks.estimate(rows, activity, devices, time)
         widths = {quantity: model.half_width(rows, quantity) for quantity in estimates}
         if time is not None and model is self.networks:
             widths[TIME] = time.half_width
@@ -163,7 +153,7 @@ class PowerModel:
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> PowerModel:
         """Return the model that `to_json` returned."""
-        fleet = Fleet.from_json(stored["fleet"])
+        fleet = PowerFleet.from_json(stored["fleet"])
         return cls(
             fleet,
             OperatorPower.from_json(stored["operators"], fleet),
@@ -199,7 +189,7 @@ def fit(
     )
 
 
-def _without_each(steps: Mapping[str, Any], operators: Mapping[str, Any], fleet: Fleet) -> dict[str, Fleet]:
+def _without_each(steps: Mapping[str, Any], operators: Mapping[str, Any], fleet: PowerFleet) -> dict[str, PowerFleet]:
     """Return, for each device with measured operators or steps, the fleet without this device."""
     names = {*steps, *operators}
     return {

@@ -12,11 +12,13 @@ import pandas as pd
 from hpcbench.predict.calibration.intervals import Calibration, calibrated
 from hpcbench.predict.calibration.stored import all_from_json, all_to_json
 from hpcbench.predict.devices.device import Device
-from hpcbench.predict.power import fleet as fleets
+from hpcbench.predict.power import power_fleet as fleets
 from hpcbench.predict.power.activity import COLUMNS, of_lists
 from hpcbench.predict.power.device_power import DevicePower, Rows, fit_steps
-from hpcbench.predict.power.fleet import Fleet
+from hpcbench.predict.power.given_time import GivenTime
+from hpcbench.predict.power.operating_point import lowest_clock
 from hpcbench.predict.power.operators import ENERGY, POWER, SEEN, UNSEEN
+from hpcbench.predict.power.power_fleet import PowerFleet
 from hpcbench.predict.tables import networks as table
 from hpcbench.predict.tables.prediction import Estimate, Floats
 
@@ -34,7 +36,7 @@ CONFIGURATION = ("network", "phase", "dtype", "layout", "batch_size", "sequence_
 class NetworkPower:
     """Steps of networks with operator lists. `calibrations` are by quantity, of devices with measured networks."""
 
-    fleet: Fleet
+    fleet: PowerFleet
     devices: frozenset[str] = frozenset()  # those with measured networks
     calibrations: Mapping[str, Calibration] = field(default_factory=dict)
 
@@ -43,24 +45,26 @@ class NetworkPower:
         networks: pd.DataFrame,
         activity: pd.DataFrame,
         devices: Mapping[str, Device],
-        time_s: Floats | None = None,
+        time: GivenTime | None = None,
     ) -> dict[str, Estimate]:
         """Return the time in seconds, power in watts and energy in joules of a step of each row, by quantity.
 
         `activity` has one row per network, as `activity.of_lists` returns it. `clock_mhz` and `power_limit_w` of the
-        networks apply, and are the boost clock and the board power if NaN. With `time_s`, times at the boost clock
-        without a limit are given, as from a model of time, and only their ratio over clocks is predicted.
+        networks apply, and are the boost clock and the board power if NaN. With `time`, times at the boost clock
+        without a limit are given, as from a model of time, and only their ratio over clocks is predicted: from the
+        launches that are given with the times, or from those of the device's model of steps.
         """
-        reason = reasons(networks, activity, devices, time_s)
+        reason = reasons(networks, activity, devices, time)
         found = {quantity: np.full(len(networks), np.nan) for quantity in QUANTITIES}
         for name, places in networks.groupby("device", observed=True).indices.items():
             usable = np.asarray(places)[reason[places] == ""]
             if not len(usable):
                 continue
             device = devices[str(name)]
-            given = None if time_s is None else time_s[usable]
+            given = None if time is None else time.at(usable)
             clock, limit = settings(networks.iloc[usable], device)
-            point = self.fleet.of(str(name)).run(activity.iloc[usable], clock, limit, given)
+            own = self.fleet.of(str(name))
+            point = own.run(activity.iloc[usable], clock, limit, given, lowest_clock(device))
             watts = point.power * device.board_power_w
             for quantity, values in zip(QUANTITIES, (point.time_s, watts, watts * point.time_s), strict=True):
                 found[quantity][usable] = np.log(values)
@@ -89,7 +93,7 @@ class NetworkPower:
         }
 
     @classmethod
-    def from_json(cls, stored: Mapping[str, Any], fleet: Fleet) -> NetworkPower:
+    def from_json(cls, stored: Mapping[str, Any], fleet: PowerFleet) -> NetworkPower:
         """Return the model that `to_json` returned."""
         return cls(fleet, frozenset(stored["devices"]), all_from_json(stored["calibrations"]))
 
@@ -102,12 +106,12 @@ def settings(networks: pd.DataFrame, device: Device) -> tuple[Floats, Floats]:
 
 
 def reasons(
-    networks: pd.DataFrame, activity: pd.DataFrame, devices: Mapping[str, Device], time_s: Floats | None = None
+    networks: pd.DataFrame, activity: pd.DataFrame, devices: Mapping[str, Device], time: GivenTime | None = None
 ) -> np.ndarray:
     """Return why rows are refused; empty text for rows that are answered."""
     described = networks["device"].isin(set(devices)).to_numpy()
     listed = activity["memory_s"].notna().to_numpy()
-    timed = np.ones(len(networks), dtype=bool) if time_s is None else time_s > 0
+    timed = np.ones(len(networks), dtype=bool) if time is None else time.seconds > 0
     choices = ["the device has no description", "the operators of the network are unknown", "the time is unknown"]
     return np.select([~described, ~listed, ~timed], choices, default="").astype(object)
 
@@ -145,10 +149,10 @@ def measured_rows(
     return found
 
 
-LeftOut = Mapping[str, Mapping[str, DevicePower]]  # models by device, and by the network that they did not see
+LeftOutNetworks = Mapping[str, Mapping[str, DevicePower]]  # models by device, and by the network that they did not see
 
 
-def left_out_networks(measured: Mapping[str, tuple[pd.DataFrame, Rows]]) -> LeftOut:
+def left_out_networks(measured: Mapping[str, tuple[pd.DataFrame, Rows]]) -> LeftOutNetworks:
     """Return the models of each device without each of its networks; none for devices with one network."""
     return {
         name: {
@@ -161,7 +165,10 @@ def left_out_networks(measured: Mapping[str, tuple[pd.DataFrame, Rows]]) -> Left
 
 
 def fit(
-    measured: Mapping[str, tuple[pd.DataFrame, Rows]], devices: Mapping[str, Device], fleet: Fleet, left_out: LeftOut
+    measured: Mapping[str, tuple[pd.DataFrame, Rows]],
+    devices: Mapping[str, Device],
+    fleet: PowerFleet,
+    left_out: LeftOutNetworks,
 ) -> NetworkPower:
     """Return the model of networks, calibrated by `left_out_networks`."""
     errors = [_left_out(*measured[name], devices, name, models) for name, models in left_out.items()]
@@ -185,11 +192,18 @@ def _left_out(
     for network, model in models.items():
         out = (rows["network"] == network).to_numpy()
         asked, work = rows[out], measurements.activity[out]
-        predicted = NetworkPower(Fleet({name: model})).estimate(asked, work, devices)
-        energy = asked["energy_j"].fillna(asked["power_w"] * asked["time_s"])
-        real = {TIME: asked["time_s"], POWER: asked["power_w"], ENERGY: energy}
-        errors = {each: np.log(real[each].to_numpy()) - predicted[each].log_value for each in QUANTITIES}
+        predicted = NetworkPower(PowerFleet({name: model})).estimate(asked, work, devices)
         cluster = network + "/" + pd.Series(measurements.group[out]).astype(str)
         labels = {"spread": SPREAD[SEEN], "group": asked["dtype"].to_numpy(), "cluster": cluster.to_numpy()}
-        found.append(pd.DataFrame({**errors, **labels}))
+        found.append(pd.DataFrame({**log_errors(asked, predicted), **labels}))
     return pd.concat(found)
+
+
+def log_errors(rows: pd.DataFrame, predicted: Mapping[str, Estimate]) -> dict[str, Floats]:
+    """Return the logarithms of measured over predicted time, power and energy, by quantity.
+
+    Rows without a measured energy have the product of power and time.
+    """
+    energy = rows["energy_j"].fillna(rows["power_w"] * rows["time_s"])
+    measured = {TIME: rows["time_s"], POWER: rows["power_w"], ENERGY: energy}
+    return {name: np.log(measured[name].to_numpy()) - predicted[name].log_value for name in QUANTITIES}

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from hpcbench.predict.devices.device import Device
 from hpcbench.predict.tables.prediction import Floats
 
 LOWEST_CLOCK = 0.15  # of the boost clock, of all devices: the lowest one to which a power limit leads
@@ -31,13 +32,14 @@ def settle(
     power_at: Callable[[Floats, Floats], Floats],
     requested: Floats,
     limit: Floats,
+    lowest: float = LOWEST_CLOCK,
 ) -> OperatingPoint:
     """Return the operating points of rows for requested clocks and power limits.
 
     `time_at` gives the time for clocks, and `power_at` the power for times and clocks, as fractions of the board power
-    like `limit`. If even the lowest clock exceeds the limit, the device stays at the lowest clock.
+    like `limit`. If even the clock `lowest` exceeds the limit, the device stays at this clock.
     """
-    low, high = np.minimum(np.full(len(requested), LOWEST_CLOCK), requested), np.asarray(requested, dtype="float64")
+    low, high = np.minimum(np.full(len(requested), lowest), requested), np.asarray(requested, dtype="float64")
     within = power_at(time_at(high), high) <= limit
     bottom, top = low.copy(), high.copy()
     for _ in range(_HALVINGS):
@@ -47,3 +49,8 @@ def settle(
     clock = np.where(within, high, bottom)
     time_s = time_at(clock)
     return OperatingPoint(clock, time_s, power_at(time_s, clock))
+
+
+def lowest_clock(device: Device) -> float:
+    """Return the lowest clock of a device as a fraction of its boost clock: LOWEST_CLOCK if it is unknown."""
+    return LOWEST_CLOCK if device.lowest_mhz is None else device.lowest_mhz / device.boost_mhz

@@ -22,7 +22,7 @@ from hpcbench.predict.operators.states import at_lower_clock, at_lower_power_lim
 from hpcbench.predict.power.learned import SPREAD, Learned
 from hpcbench.predict.tables.prediction import Floats
 
-_LATENCY_S = 2e-6  # of the shortest kernels
+_LATENCY_S = 2e-6  # of the shortest kernels: graph replays of the public sets
 
 
 @dataclass(frozen=True)

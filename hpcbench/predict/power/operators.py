@@ -18,18 +18,19 @@ from hpcbench.predict.operators.features import features
 from hpcbench.predict.operators.roofline import bounds
 from hpcbench.predict.operators.states import lowered
 from hpcbench.predict.power import carried, learned
-from hpcbench.predict.power import fleet as fleets
+from hpcbench.predict.power import power_fleet as fleets
 from hpcbench.predict.power.activity import activity
 from hpcbench.predict.power.device_power import Rows
-from hpcbench.predict.power.fleet import Fleet
 from hpcbench.predict.power.learned import Learned
 from hpcbench.predict.power.operator_energy import OperatorEnergy, log_reference
+from hpcbench.predict.power.power_fleet import PowerFleet
 from hpcbench.predict.tables.operators import ATTENTION, ATTENTION_DECODE
 from hpcbench.predict.tables.prediction import Estimate, Floats
 
 POWER, ENERGY = "power_w", "energy_j"
 SEEN, UNSEEN = "seen", "unseen"
-PRIOR_SPREAD = 0.38  # expected error of the logarithm of the power without any data
+# Expected error of the logarithm of the power without any data: an assumption, to which _PRIOR below is relative.
+PRIOR_SPREAD = 0.38
 _SPREAD = {SEEN: learned.SPREAD, UNSEEN: PRIOR_SPREAD}
 # Effects of devices on the power of operators: the public sets have two devices, whose effects differ by about 0.2.
 _OF_DEVICES = Expected(0.15, 4.0)
@@ -41,7 +42,7 @@ _IMPOSSIBLE = 1.2  # times the board power: sensors are wrong, or the descriptio
 class OperatorPower:
     """Power of operators: by utilization on any device, and by shape on the devices with measured operators."""
 
-    fleet: Fleet
+    fleet: PowerFleet
     learned: Mapping[str, Learned] = field(default_factory=dict)
     calibrations: Mapping[str, Calibration] = field(default_factory=dict)  # by SEEN and UNSEEN
     energy: OperatorEnergy = field(default_factory=OperatorEnergy)
@@ -124,7 +125,7 @@ class OperatorPower:
         }
 
     @classmethod
-    def from_json(cls, stored: Mapping[str, Any], fleet: Fleet) -> OperatorPower:
+    def from_json(cls, stored: Mapping[str, Any], fleet: PowerFleet) -> OperatorPower:
         """Return the model that `to_json` returned."""
         return cls(
             fleet,
@@ -160,7 +161,9 @@ def measured_rows(rows: pd.DataFrame, devices: Mapping[str, Device]) -> dict[str
     return found
 
 
-def fit(rows: pd.DataFrame, devices: Mapping[str, Device], fleet: Fleet, without: Mapping[str, Fleet]) -> OperatorPower:
+def fit(
+    rows: pd.DataFrame, devices: Mapping[str, Device], fleet: PowerFleet, without: Mapping[str, PowerFleet]
+) -> OperatorPower:
     """Return the model of operators. `without` has, by device, the fleet that was fitted without this device."""
     known = usable(rows, devices)
     powers, energies, of_powers, of_energies, unseen = {}, {}, [], [], []
@@ -187,7 +190,7 @@ def fit(rows: pd.DataFrame, devices: Mapping[str, Device], fleet: Fleet, without
     return OperatorPower(fleet, powers, calibrations, energy, _utilized(usual, devices, fleet).carried)
 
 
-def _utilized(rows: pd.DataFrame, devices: Mapping[str, Device], fleet: Fleet) -> OperatorPower:
+def _utilized(rows: pd.DataFrame, devices: Mapping[str, Device], fleet: PowerFleet) -> OperatorPower:
     """Return the model of devices without measured shapes: by utilization, and what shapes of these rows add to it.
 
     The errors of the rows are those with the coefficients of their own devices, which have the effects of devices.

@@ -11,11 +11,10 @@ import pandas as pd
 from hpcbench.predict.choice.states import KERNELS, LAUNCHES, SEEN, UNSEEN, StateErrors, calibration_of
 from hpcbench.predict.devices.device import Device
 from hpcbench.predict.power.device_power import Rows
-from hpcbench.predict.power.fleet import Fleet
-from hpcbench.predict.power.jobs.model import LeftOut as LeftOutJobs
-from hpcbench.predict.power.networks import TIME, NetworkPower
-from hpcbench.predict.power.networks import LeftOut as LeftOutNetworks
+from hpcbench.predict.power.jobs.model import LeftOutJobs
+from hpcbench.predict.power.networks import TIME, LeftOutNetworks, NetworkPower
 from hpcbench.predict.power.operators import ENERGY, POWER
+from hpcbench.predict.power.power_fleet import PowerFleet
 from hpcbench.predict.tables.prediction import Estimate
 
 Steps = Mapping[str, tuple[pd.DataFrame, Rows]]  # by device, as of `networks.measured_rows`
@@ -26,7 +25,7 @@ def fit(
     networks: LeftOutNetworks,
     jobs: LeftOutJobs,
     devices: Mapping[str, Device],
-    without: Mapping[str, Fleet],
+    without: Mapping[str, PowerFleet],
 ) -> StateErrors:
     """Return the errors from steps of networks over clocks and limits, and from training jobs under limits.
 
@@ -38,7 +37,7 @@ def fit(
     for name, (rows, measurements) in steps.items():
         for network, model in networks.get(name, {}).items():
             out = (rows["network"] == network).to_numpy()
-            fleet = Fleet({name: model})
+            fleet = PowerFleet({name: model})
             cluster = network + "/" + pd.Series(measurements.group[out]).astype(str)
             seen.append(_of_steps(rows[out], measurements.where(out), devices, fleet, cluster.to_numpy()))
         if name in without:
@@ -53,7 +52,7 @@ def fit(
 
 
 def _of_steps(
-    rows: pd.DataFrame, measurements: Rows, devices: Mapping[str, Device], fleet: Fleet, cluster: np.ndarray
+    rows: pd.DataFrame, measurements: Rows, devices: Mapping[str, Device], fleet: PowerFleet, cluster: np.ndarray
 ) -> pd.DataFrame:
     estimates = NetworkPower(fleet).estimate(rows, measurements.activity, devices)
     device = str(rows["device"].iloc[0])

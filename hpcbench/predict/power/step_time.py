@@ -15,17 +15,19 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from hpcbench.predict.networks.listed.sums import EAGER_LAUNCH_S
 from hpcbench.predict.power.least_squares import relative
 from hpcbench.predict.tables.prediction import Floats
 
 PER_KERNEL_S = 4e-6  # the unit of the coefficient of kernels
 # Coefficients without any data, from the public sets that docs/reference/predictor-data.md documents.
 PRIOR = np.array([1.15, 0.9, 0.9, 1.0, 0.65])
+# Seconds per kernel of a host without data: rounded, from the public set with several clocks, whose fit has 37 us.
 TYPICAL_HOST_S = 35e-6
-_HOSTS_S = np.geomspace(5e-6, 150e-6, 28)
-_HOST_DOUBT = 0.02  # cost of a host time that is e times the typical one, as a mean error of logarithms
-_SHARPNESS = 8.0  # q
-_BOUND_BY_DEVICE = 1.3  # rows whose time is this many times the host's fit the device's coefficients
+_HOSTS_S = np.geomspace(5e-6, 150e-6, 28)  # those that a fit tries
+_HOST_DOUBT = 0.02  # cost of a host time that is e times the typical one, as a mean error of logarithms: an assumption
+_SHARPNESS = 8.0  # q: an assumption
+_BOUND_BY_DEVICE = 1.3  # rows whose time is this many times the host's fit the device's coefficients: an assumption
 
 
 @dataclass(frozen=True)
@@ -35,9 +37,17 @@ class StepTime:
     coefficients: Floats
     host_s: float
 
-    def seconds(self, activity: pd.DataFrame, clock: Floats) -> Floats:
-        """Return the time of a step in seconds at clocks that are fractions of the boost clock."""
+    def seconds(self, activity: pd.DataFrame, clock: Floats, launches: Floats | None = None) -> Floats:
+        """Return the time of a step in seconds at clocks that are fractions of the boost clock.
+
+        `launches` has the time of the host as a multiple of that of the device at the boost clock, as the model of
+        listed networks predicts it. It decides which of them is slower. A host that is slower in `host_s` than in that
+        model remains the slower one down to lower clocks. Rows with NaN have the launches of `host_s` alone.
+        """
         device, host = self._device_s(activity, clock), self._launches_s(activity)
+        if launches is not None:
+            given = np.where(launches > 1.0, launches * max(1.0, self.host_s / EAGER_LAUNCH_S), launches)
+            host = np.where(np.isnan(given), host, given * self._device_s(activity, np.ones(len(activity))))
         return (device**_SHARPNESS + host**_SHARPNESS) ** (1 / _SHARPNESS)
 
     def is_launch_bound(self, activity: pd.DataFrame) -> NDArray[np.bool_]:

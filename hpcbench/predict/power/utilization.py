@@ -19,8 +19,10 @@ from hpcbench.predict.tables.prediction import Floats
 
 # Coefficients without any data, from the public sets that docs/reference/predictor-data.md documents, over devices.
 PRIOR = np.array([0.16, 0.07, 1.7, 1.3, 1.1, 0.65, 0.38])
-LIMITED = 0.93  # of the board power: rows above it may run at a lower clock than the boost clock
-_ROUNDS = 4
+# Of the board power: rows above it may run at a lower clock than the boost clock. An assumption: a device at its limit
+# draws 96 % of it on average in the public sets.
+LIMITED = 0.93
+_ROUNDS = 4  # of new choices of the limited rows that count
 
 
 def terms(activity: pd.DataFrame, time_s: Floats, clock: Floats, voltage: Voltage) -> Floats:

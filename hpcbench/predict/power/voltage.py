@@ -27,7 +27,8 @@ class Voltage:
         return self.floor + (1.0 - self.floor) * np.maximum(rise, 0.0)
 
 
-# The prior of devices without measurements at several clocks.
+# The prior of devices without measurements at several clocks: rounded, near the curve of the public set with several
+# clocks, which has the knee 0.72 and the floor 0.71.
 TYPICAL = Voltage(knee=0.72, floor=0.76)
-# The curves that a fit tries.
+# The curves that a fit tries: a grid around the prior.
 CURVES = tuple(Voltage(knee, floor) for knee in (0.60, 0.66, 0.72, 0.78) for floor in (0.66, 0.71, 0.76, 0.81))

@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from hpcbench.predict.choice.ratios import Candidate, Ratio, RatioErrors
-from hpcbench.predict.choice.recommendation import Limited, Recommendation, by_limit, recommend
+from hpcbench.predict.choice.recommendation import ByLimit, Recommendation, by_limit, recommend
 from hpcbench.predict.choice.states import KERNELS, LAUNCHES, StateErrors, state_ratio
 from hpcbench.predict.results.table import ENERGY, FITS, FITS_NOT, LAUNCH_BOUND, TIME, limits_of
 
@@ -47,7 +47,7 @@ class WithinLimit:
     """
 
     limit_s: float
-    limited: Limited
+    limited: ByLimit
     best: Recommendation | None
     state: BestState | None = None
 

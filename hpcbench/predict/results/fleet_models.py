@@ -14,9 +14,10 @@ from hpcbench.config.devices.reported_names import plain
 from hpcbench.predict.choice.ratios import RatioErrors
 from hpcbench.predict.choice.states import StateErrors
 from hpcbench.predict.devices.device import GPU, Device
-from hpcbench.predict.fleet import Fleet, at_times, given_time
+from hpcbench.predict.fleet import Fleet, at_times
 from hpcbench.predict.networks.listed.limits import limits
-from hpcbench.predict.networks.listed.sums import shares, sums
+from hpcbench.predict.networks.listed.sums import shares
+from hpcbench.predict.power.given_time import GivenTime
 from hpcbench.predict.results.image_times import default_times, in_state
 from hpcbench.predict.results.network_basis import network_basis
 from hpcbench.predict.results.predictions import Explained
@@ -49,9 +50,9 @@ class FleetModels:
         rows, known = self._as_fitted(networks, devices)
         distinct, places = _in_default_states(rows)
         default = default_times(self.fleet, distinct, lists, known)
-        settled = in_state(self.fleet, distinct, lists, known, given_time(default))[TIME]["predicted"]
+        settled = in_state(self.fleet, distinct, lists, known, GivenTime.of(default))[TIME]["predicted"]
         usual = default.iloc[places].reset_index(drop=True)
-        state = in_state(self.fleet, rows, lists, known, given_time(usual))
+        state = in_state(self.fleet, rows, lists, known, GivenTime.of(usual))
         time = usual[state[TIME].columns]
         in_default = rows[list(_STATE)].isna().all(axis=1)
         slower = (state[TIME]["predicted"] / settled.to_numpy()[places]).mask(in_default, 1.0)
@@ -70,7 +71,8 @@ class FleetModels:
         usual = _in_default_state(rows)
         kernels = self.fleet.listed.kernel_times(usual, lists, known)
         places = range(len(rows))
-        limiting = limits(kernels, sums(usual, kernels, known), known)["limit"].reindex(places).fillna("")
+        launches = self.fleet.listed.launches(usual, kernels, known)
+        limiting = limits(kernels, launches, known)["limit"].reindex(places).fillna("")
         basis = self._basis(rows, kernels, known)
         return Explained(
             shares(kernels).reindex(places), limiting, basis, _unknown_names(kernels).reindex(places, fill_value="")
@@ -116,9 +118,16 @@ def state_errors(fleet: Fleet, devices: Mapping[str, Device]) -> StateErrors:
 
 
 def _unknown_names(kernels: pd.DataFrame) -> pd.Series[str]:
-    """Return the names of the operators of unknown kind with most time, by place."""
-    unknown = kernels[kernels["kind"] == UNKNOWN].sort_values("total_s", ascending=False, kind="stable")
-    names = {place: list(dict.fromkeys(each["function"])) for place, each in unknown.groupby("place")}
+    """Return the names of the operators without a model, those with most time first, by place.
+
+    An operator of a known kind, such as a product in float64, has a data type whose rate is unknown.
+    """
+    works = (kernels["flops"] > 0) | (kernels["bytes"] > 0)
+    unknown = kernels[works & ~kernels["known"].astype("bool")]
+    unknown = unknown.sort_values("total_s", ascending=False, kind="stable")
+    in_dtype = unknown["function"] + " in " + unknown["dtype"] + " (unknown rate)"
+    shown = unknown["function"].where(unknown["kind"] == UNKNOWN, in_dtype)
+    names = {place: list(dict.fromkeys(each)) for place, each in shown.groupby(unknown["place"])}
     return pd.Series({place: _first(each) for place, each in names.items()}, dtype="object")
 
 

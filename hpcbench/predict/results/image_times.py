@@ -21,6 +21,7 @@ import pandas as pd
 from hpcbench.predict.devices.device import Device
 from hpcbench.predict.networks.images.versions import LATEST
 from hpcbench.predict.power.activity import COLUMNS as ACTIVITY
+from hpcbench.predict.power.given_time import LAUNCHES, GivenTime
 from hpcbench.predict.power.image_networks import of_images
 from hpcbench.predict.results.table import (
     COVERED,
@@ -39,7 +40,6 @@ from hpcbench.predict.tables.prediction import VALUES
 
 if TYPE_CHECKING:
     from hpcbench.predict.fleet import Fleet
-    from hpcbench.predict.power.model import GivenTime
 
 _KEPT = (*VALUES, "reason")
 
@@ -48,18 +48,20 @@ def default_times(fleet: Fleet, rows: pd.DataFrame, lists: pd.DataFrame, devices
     """Return the times of rows in the default state of their devices, each from the model that is used.
 
     The table has the columns of predictions, `table.SOURCE`, and for rows from the model of image networks, what this
-    rests on: the columns `table.OF_TIME`, NaN for other rows.
+    rests on: the columns `table.OF_TIME`, NaN for other rows. All networks with a list have `given_time.LAUNCHES`.
     """
-    by_list = fleet.predict_networks(rows, lists, devices)[TIME][list(_KEPT)]
+    by_list = fleet.predict_networks(rows, lists, devices)[TIME]
+    launches, by_list = by_list[LAUNCHES], by_list[list(_KEPT)]
     if (rows["image_network"] == "").all():
-        return by_list.assign(**{SOURCE: OF_LIST})
+        return by_list.assign(**{SOURCE: OF_LIST}).join(launches)
     by_name = fleet.images.predict(_by_name(rows), devices)[list(_KEPT)]
     has_list = rows["list_id"] != ""
     knows = fleet.images.knows(_by_name(rows), devices)
     profiled = rows["device"].isin(list(fleet.listed.operator_time.devices))
     counts = (rows["image_network"] != "") & (~has_list | _no_data(fleet) | (knows & ~profiled))
     basis = _basis(fleet, rows["device"]).where(counts)
-    return by_list.where(~counts, by_name).assign(**{SOURCE: np.where(counts, OF_NAME, OF_LIST)}, **basis)
+    found = by_list.where(~counts, by_name).assign(**{SOURCE: np.where(counts, OF_NAME, OF_LIST)}, **basis)
+    return found.join(launches)
 
 
 def in_state(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, NamedTuple
 
@@ -16,16 +16,21 @@ from hpcbench.core.profiling.operator_row import FORWARD
 from hpcbench.models import catalog
 from hpcbench.models.source import ONNX_FRAMEWORKS
 from hpcbench.plan.case import Case
-from hpcbench.predict.aten.call import element_bytes
 from hpcbench.predict.aten.convert import ORIGIN, converted
 from hpcbench.predict.networks.memory import saved_bytes
 from hpcbench.predict.results.image_case import image_case
 from hpcbench.predict.results.memory import WEIGHT_BYTES, MemoryRange, memory_of
 from hpcbench.predict.tables import lists as list_table
 from hpcbench.predict.tables import networks as network_table
+from hpcbench.predict.tables.element_bytes import element_bytes
 
 _NOT_LISTED = "its operators were not listed"
 _DEFAULT_DTYPE = "float32"
+
+
+# Memory of a step in bytes, from the ID of a case, its operators, its number of weights, and the bytes that the forward
+# pass saves for the backward pass.
+Memory = Callable[[str, pd.DataFrame, int | None, float], MemoryRange | None]
 
 
 class ListedCases(NamedTuple):
@@ -41,24 +46,35 @@ def listed_cases(cases: Sequence[Case], listed: Mapping[str, OperatorList]) -> L
 
     A case whose operators cannot be listed is refused, unless the catalog of image networks has its network.
     """
-    labels = _labels(cases)
-    rows, operators, memory = [], [], {}
-    for case in cases:
-        found = listed.get(case.id, OperatorList(case.id, reason=_NOT_LISTED))
+    labels, by_id = _labels(cases), {case.id: case for case in cases}
+    lists = {case.id: listed.get(case.id, OperatorList(case.id, reason=_NOT_LISTED)) for case in cases}
+    rows = [_row(case, labels[case.id], lists[case.id].reason) for case in cases]
+
+    def memory(case: str, operators: pd.DataFrame, weights: int | None, saved: float) -> MemoryRange | None:
+        own = by_id[case].parameters
+        optimizer, training = str(own.optimizer.content().get("name", "momentum")), own.task == network_table.TRAINING
+        return memory_of(operators, weights, training, optimizer, saved, _weight_bytes(by_id[case], operators))
+
+    return with_operators(rows, lists, memory)
+
+
+def with_operators(rows: Sequence[Mapping[str, Any]], lists: Mapping[str, OperatorList], memory: Memory) -> ListedCases:
+    """Return cases, which are rows with the columns of `ListedCases.cases`, with their operators and memory.
+
+    `lists` has the operators of each case by its ID. Cases without operators have neither.
+    """
+    operators, sizes = [], {}
+    for case, found in lists.items():
         frame = pd.DataFrame([asdict(each) for each in found.operators])
-        rows.append(_row(case, labels[case.id], found.reason))
         if found.reason or frame.empty:
             continue
-        works = list_of(case.id, frame)
+        works = _list_of(case, frame)
         operators.append(works)
-        optimizer = str(case.parameters.optimizer.content().get("name", "momentum"))
-        training = case.parameters.task == network_table.TRAINING
-        saved, weight_bytes = saved_bytes_of(works), _weight_bytes(case, frame)
-        size = memory_of(frame, found.parameter_count, training, optimizer, saved, weight_bytes)
+        size = memory(case, frame, found.parameter_count, _saved_bytes_of(works))
         if size is not None:
-            memory[case.id] = size
+            sizes[case] = size
     empty = pd.DataFrame(columns=list(list_table.COLUMNS))
-    return ListedCases(pd.DataFrame(rows), pd.concat(operators, ignore_index=True) if operators else empty, memory)
+    return ListedCases(pd.DataFrame(rows), pd.concat(operators, ignore_index=True) if operators else empty, sizes)
 
 
 def _row(case: Case, shown: str, reason: str) -> dict[str, Any]:
@@ -102,14 +118,14 @@ def _weight_bytes(case: Case, operators: pd.DataFrame) -> int:
     return element_bytes(str(sizes.idxmax())) if len(sizes) else WEIGHT_BYTES
 
 
-def list_of(case: str, operators: pd.DataFrame) -> pd.DataFrame:
+def _list_of(case: str, operators: pd.DataFrame) -> pd.DataFrame:
     """Return the operators of a case, which are rows of a node's list, as rows of the table of lists."""
     works = converted(operators)
     calls = operators["calls"].to_numpy(dtype="float64")[works[ORIGIN].to_numpy()]
     return works.assign(list_id=case, fused_node="", calls=calls)[list(list_table.COLUMNS)]
 
 
-def saved_bytes_of(works: pd.DataFrame) -> float:
+def _saved_bytes_of(works: pd.DataFrame) -> float:
     """Return the bytes that the forward pass of a list saves for the backward pass."""
     forward = works[works["phase"] == FORWARD]
     return float((saved_bytes(forward) * forward["calls"]).sum())

@@ -18,8 +18,9 @@ import pandas as pd
 
 from hpcbench.core.profiling.operator_row import FORWARD
 from hpcbench.models.optimizers import ADAM, ADAMW, LAMB, SGD
+from hpcbench.predict.tables.element_bytes import element_bytes
 
-WEIGHT_BYTES = 4  # hpcbench keeps weights in float32 in all precisions
+WEIGHT_BYTES = element_bytes("float32")  # hpcbench keeps weights in float32 in all precisions
 _STATES = {SGD: 0, ADAM: 2, ADAMW: 2, LAMB: 2}  # values for each weight; others keep one
 
 

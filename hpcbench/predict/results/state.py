@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from hpcbench.predict.devices.device import GPU, Device
 
 _CLOCKS, _LIMITS = 8, 6  # clocks and power limits of a device among which the best ones are sought
-_LOWEST = 0.4  # of them, as a fraction of the boost clock or of the board power
+_LOWEST = 0.4  # of them, as a fraction of the boost clock or of the board power: a choice
 
 
 @dataclass(frozen=True)

@@ -43,6 +43,12 @@ def without_invalid(
     return table[valid & ~wrong].reset_index(drop=True), flaws
 
 
+def of_one_device(networks: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
+    """Return the rows of a table of networks that one device computed, and sentences with the counts of the others."""
+    several = (networks["devices"] > 1).to_numpy(dtype=bool)
+    return networks[~several].reset_index(drop=True), _counted(networks[several], "of several devices left out")
+
+
 def _counted(rows: pd.DataFrame, what: str) -> list[str]:
     counts = rows["file"].value_counts(sort=False)
     return [f"{file}: {plural(int(count), 'row')} {what}" for file, count in counts.items()]

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from hpcbench.predict.devices.device import Device
 from hpcbench.predict.sets import formats
 from hpcbench.predict.sets.checks import check_targets, checked
-from hpcbench.predict.sets.cleaning import contaminated, without_invalid
+from hpcbench.predict.sets.cleaning import contaminated, of_one_device, without_invalid
 from hpcbench.predict.sets.contradictions import contradictions
 from hpcbench.predict.sets.device_table import devices
 from hpcbench.predict.sets.formats import Format, format_of
@@ -64,8 +64,8 @@ def rows_to_predict(files: Mapping[str, pd.DataFrame]) -> DataSet:
 def rows_to_train_on(files: Mapping[str, pd.DataFrame]) -> DataSet:
     """Return the data set of files, by their names, without the rows that a fit must not see, and its flaws.
 
-    These are rows with interference, with invalid values, or without a measurement. Raise UserError as
-    `rows_to_predict`, and if a file has no measurements.
+    These are rows with interference, with invalid values, of several devices, or without a measurement. Raise UserError
+    as `rows_to_predict`, and if a file has no measurements.
     """
     clean: dict[str, pd.DataFrame] = {}
     flaws: list[str] = []
@@ -80,13 +80,18 @@ def rows_to_train_on(files: Mapping[str, pd.DataFrame]) -> DataSet:
 
 
 def cleaned(data: DataSet) -> DataSet:
-    """Return a data set without rows that have an invalid value; its flaws count these and contradictions."""
+    """Return a data set without rows that are invalid or of several devices. Its flaws count them and contradictions.
+
+    Rows without a measurement are invalid.
+    """
     flaws = list(data.flaws)
     kept = {}
     tables = (("operators", data.operators, operator_table), ("networks", data.networks, network_table))
     for name, table, columns in tables:
         kept[name], found = without_invalid(table, columns.TARGETS, columns.SIZES)
         flaws += found
+    kept["networks"], found = of_one_device(kept["networks"])
+    flaws += found
     flaws += contradictions(kept["operators"], (*operator_table.WORK, *operator_table.CONDITIONS))
     flaws += contradictions(kept["networks"], (*network_table.WORK, *network_table.CONDITIONS))
     return replace(data, operators=kept["operators"], networks=kept["networks"], flaws=tuple(flaws))

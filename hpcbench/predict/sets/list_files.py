@@ -9,11 +9,14 @@ from typing import Any
 import pandas as pd
 
 from hpcbench.errors import UserError
+from hpcbench.predict.aten.products import product
 from hpcbench.predict.tables import lists as list_table
 from hpcbench.predict.tables import operators as table
+from hpcbench.predict.tables.element_bytes import element_bytes
 
 _FUNCTIONS = {"VECsoftmax": (table.SOFTMAX, "softmax"), "VECln": (table.LAYER_NORM, "layer_norm")}
 _TWO_INPUTS = ("add", "mul", "div", "pow")
+_FLOAT32_BYTES = element_bytes("float32")
 
 
 def lists(file: str, rows: pd.DataFrame) -> pd.DataFrame:
@@ -59,16 +62,16 @@ def _neusight(op: str, shape: list[Any], phase: str) -> dict[str, Any]:
     common = {"phase": phase, "dtype": "float32"}
     if op == "Linear":
         rows, inner, outer = shape
-        return {**common, **product("linear", 1, rows, outer, inner, 4)}
+        return {**common, **product_with_bytes("linear", 1, rows, outer, inner, _FLOAT32_BYTES)}
     if op == "BMM":
         batch, m, k, n = shape
-        return {**common, **product("bmm", batch, m, n, k, 4)}
+        return {**common, **product_with_bytes("bmm", batch, m, n, k, _FLOAT32_BYTES)}
     if op == "MEM":
         elements = [_count(each) for each in shape]
-        moved = 4.0 * sum(elements)
+        moved = float(_FLOAT32_BYTES * sum(elements))
         return {**common, "kind": table.COPY, "function": "copy", "rows": 1, "columns": max(elements, default=0),
                 "inputs": len(shape) - 1, "flops": 0.0, "bytes": moved}  # fmt: skip
-    return {**common, **_row_wise(op.removeprefix("VEC"), shape[0], shape[1], 4)}
+    return {**common, **_row_wise(op.removeprefix("VEC"), shape[0], shape[1], _FLOAT32_BYTES)}
 
 
 def _row_wise(name: str, rows: int, columns: int, element: int) -> dict[str, Any]:
@@ -87,11 +90,11 @@ def _row_wise(name: str, rows: int, columns: int, element: int) -> dict[str, Any
 
 
 def _kernel(op: str, parameters: dict[str, Any]) -> dict[str, Any]:
-    element = 2
+    element = element_bytes("bfloat16")
     common = {"phase": "forward", "dtype": "bfloat16"}
     if op == "gemm":
         batch, m, n, k = (parameters[name] for name in ("batch", "dimM", "dimN", "dimK"))
-        return {**common, **product("linear" if batch == 1 else "bmm", batch, m, n, k, element)}
+        return {**common, **product_with_bytes("linear" if batch == 1 else "bmm", batch, m, n, k, element)}
     if op in ("layernorm", "softmax"):
         name = "ln" if op == "layernorm" else op
         return {**common, **_row_wise(name, parameters["batch"], parameters["dim"], element)}
@@ -101,18 +104,10 @@ def _kernel(op: str, parameters: dict[str, Any]) -> dict[str, Any]:
     return {**common, **_row_wise({"scalar": "addu", "tensor": "add"}.get(name, name), 1, parameters["dim"], element)}
 
 
-def product(function: str, batch: int, m: int, n: int, k: int, element: int) -> dict[str, Any]:
+def product_with_bytes(function: str, batch: int, m: int, n: int, k: int, element: int) -> dict[str, Any]:
     """Return the sizes of `batch` products of m x k and k x n with elements of so many bytes."""
-    return {
-        "kind": table.GEMM if function == "linear" else table.BATCHED_GEMM,
-        "function": function,
-        "batch": batch,
-        "m": m,
-        "n": n,
-        "k": k,
-        "flops": 2.0 * batch * m * n * k,
-        "bytes": float(element * batch * (m * k + k * n + m * n)),
-    }
+    kind = table.GEMM if function == "linear" else table.BATCHED_GEMM
+    return {**product(batch, m, n, k, function, kind), "bytes": float(element * batch * (m * k + k * n + m * n))}
 
 
 def _count(shape: Any) -> int:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from hpcbench.predict.devices.device import FLOAT32, TF32
+from hpcbench.predict.devices.device import BFLOAT16, FLOAT32, TF32
 from hpcbench.predict.sets.columns import Getter, get_flag, get_text
+from hpcbench.predict.sets.data_types import cache_types, data_types
 from hpcbench.predict.tables import networks as table
 
 _MS, _MW = 1e-3, 1e-3
-_DTYPES = {"fp32": "float32", "fp16": "float16", "bf16": "bfloat16"}
 
 
 def networks(file: str, rows: pd.DataFrame) -> pd.DataFrame:
@@ -23,19 +23,21 @@ def networks(file: str, rows: pd.DataFrame) -> pd.DataFrame:
 
     is_epoch, is_request = "time_per_epoch_s" in rows or "dataset" in rows, "output_tokens" in rows
     is_image = (text("graph") == "") & ~np.array(is_epoch or is_request)
-    dtype = text("dtype", "precision").replace(_DTYPES)
+    dtype = data_types(text("dtype", "precision"))
     milliwatts = get("power_mw") * _MW
     found = pd.DataFrame(
         {
             "file": file,
             "row": rows.index,
             "device": text("device"),
+            "devices": get("devices") if is_request else np.nan,
             "library": text("torch", "framework"),
             "network": text("network"),
             "family": text("family"),
             "phase": text("phase").replace("", table.TRAINING if is_epoch else table.INFERENCE),
             # Frameworks compute convolutions of float32 in TF32 unless that is switched off, as hpcbench does.
             "dtype": dtype.mask(is_image & (dtype == FLOAT32), TF32),
+            "kv_dtype": cache_types(rows, BFLOAT16) if is_request else "",
             "layout": text("layout"),
             "execution": np.where(get_flag(rows, "compiled"), table.COMPILED, table.EAGER),
             "optimizer": text("optimizer"),

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from hpcbench.predict.sets.columns import Getter, get_text
+from hpcbench.predict.sets.data_types import cache_types, data_types
 from hpcbench.predict.tables import operators as table
 
 _MS, _MJ = 1e-3, 1e-3
@@ -22,12 +23,12 @@ _TWO_INPUTS = ("add", "mul", "div", "pow")
 _WITH_SCALAR = {f"{name}u": name for name in _TWO_INPUTS}
 _POINTWISE = (*_TWO_INPUTS, *_WITH_SCALAR, "relu", "gelu", "tanh")
 _IN_A_STREAM = ("aiconfigurator",)  # sources that time replays of CUDA graphs
-_DTYPES = {"fp8": "float8", "fp8_block": "float8_block", "fp16": "float16", "bf16": "bfloat16", "fp32": "float32"}
 
 
 def operators(file: str, rows: pd.DataFrame) -> pd.DataFrame:
     """Return the rows of a file as the table of operators, in the same order. Targets may be absent."""
     op = get_text(rows, "op")
+    dtype = data_types(get_text(rows, "dtype"))
     get = Getter(rows)
     found = pd.DataFrame(
         {
@@ -36,7 +37,8 @@ def operators(file: str, rows: pd.DataFrame) -> pd.DataFrame:
             "device": get_text(rows, "device"),
             "kind": op.map(_KINDS).where(~op.isin(_POINTWISE), table.POINTWISE).fillna(table.UNKNOWN),
             "function": op.replace(_WITH_SCALAR),
-            "dtype": get_text(rows, "dtype").replace(_DTYPES),
+            "dtype": dtype,
+            "kv_dtype": cache_types(rows, dtype),
             "library": get_text(rows, "library"),
             "kernel_name": get_text(rows, "kernel_name"),
             "timing": _timing(rows),

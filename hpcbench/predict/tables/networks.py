@@ -11,11 +11,13 @@ INFERENCE, TRAINING = "inference", "training"
 EAGER, COMPILED = "eager", "compiled"
 
 # What runs. `list_id` names the operators of the network in the table of lists; empty if it is unknown.
+# `kv_dtype` is the data type of cached keys and values of requests; empty if it is bfloat16.
 # `gmacs` and `mactivations` are for one item, in 10^9 MACs and 10^6 outputs of convolutions and linear layers.
-TEXT = ("network", "family", "phase", "dtype", "layout", "execution", "optimizer", "data", "list_id")
+TEXT = ("network", "family", "phase", "dtype", "kv_dtype", "layout", "execution", "optimizer", "data", "list_id")
 SIZES = ("batch_size", "sequence_length", "image_size", "new_tokens", "mparams", "gmacs", "mactivations")
 WORK = (*TEXT, *SIZES)
-CONDITIONS = ("device", "library", "clock_mhz", "power_limit_w", "threads")
+# `devices` is the number of devices that compute a row together; NaN is one.
+CONDITIONS = ("device", "devices", "library", "clock_mhz", "power_limit_w", "threads")
 # `time_s` is of a step, or of the unit in `unit`: an epoch, or a request.
 TARGETS = ("time_s", "forward_s", "backward_s", "power_w", "energy_j")
 ORIGIN = ("file", "row")

@@ -39,7 +39,8 @@ SIZES = (
 )
 WORK = (*TEXT, *SIZES)
 # Where and how it was measured. `library` is the software, `kernel_name` that of the kernel; both may be empty.
-CONDITIONS = ("device", "library", "kernel_name", "timing", "clock_mhz", "power_limit_w", "threads")
+# `kv_dtype` is the data type of cached keys and values; empty if it is `dtype`.
+CONDITIONS = ("device", "library", "kernel_name", "timing", "kv_dtype", "clock_mhz", "power_limit_w", "threads")
 TARGETS = ("time_s", "power_w", "energy_j")
 # Where a row is from: the name of the file, and the number of the row in it, from 0.
 ORIGIN = ("file", "row")

@@ -16,7 +16,7 @@ import numpy as np
 
 from hpcbench.predict.tables.prediction import Floats
 
-_SHARPNESS = 16.0
+_SHARPNESS = 16.0  # p, which makes a maximum: an assumption
 _LEAST_FRACTION = 0.05  # of the time that is the kernel's at least, in a measured row
 _ABOVE = 1.1  # times over the floor from which on a row shows the time of its kernel
 

@@ -17,6 +17,7 @@ from hpcbench.predict.time.floors import Floors, fit_floors
 from hpcbench.predict.time.prepared import Prepared
 from hpcbench.predict.time.priors import BETWEEN, BORROWED, KNOWN_FLOOR_SPREAD, prior_values
 
+# Assumptions, which matter for families with few rows of a measured device.
 _ROWS_OF_HALF_WEIGHT = 3.0  # of a family's offset in the level of a device
 _FLEET_WEIGHT = 0.5  # of the fleet in the level of a device, in families
 _FEWEST = 30  # rows of a family for a model of its own

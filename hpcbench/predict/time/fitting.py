@@ -21,6 +21,7 @@ from hpcbench.predict.time.prepared import prepare
 from hpcbench.predict.time.priors import CALIBRATION
 from hpcbench.predict.time.usable import capped, usable
 
+# Assumptions: the first three bound the time of a fit.
 _MOST_ROWS = 3000  # of a device, family and data type
 _MOST_SEEN_ROWS, _MOST_UNSEEN_ROWS = 1500, 400  # of the same, in calibrations
 

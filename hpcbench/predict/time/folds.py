@@ -7,6 +7,7 @@ from hpcbench.predict.time.efficiency import Size
 from hpcbench.predict.time.prepared import Prepared
 from hpcbench.predict.time.shapes import FOLDS, shape_fold
 
+# Fewer rounds than the model itself has, to save time.
 _OF_DEVICES, _OF_SHAPES = Size(rounds=80, own_rounds=0), Size(rounds=80, own_rounds=100)
 
 

@@ -20,6 +20,7 @@ from hpcbench.predict.time.prepared import Prepared, prepare
 from hpcbench.predict.time.priors import CALIBRATION, IN_NETWORK
 from hpcbench.predict.time.usable import reasons
 
+# Assumptions: the public sets have too few devices to show how errors grow out of their range.
 _SEEN = 50  # rows of a device in a family from which on it counts as measured
 _FARTHEST = 3.0  # standard deviations; beyond, the spread grows no more
 _WIDER = 0.3  # relative growth of the spread for each standard deviation out of the hull

@@ -41,15 +41,19 @@ PRIORS: Mapping[str, Prior] = {
     "attention": Prior(1.0, 0.8, 45e-6, 6.5e-6),
     "attention_decode": Prior(1.2, 0.9, 45e-6, 6.5e-6),
 }
-# The time of events around a call, and of the start of its kernel; in a stream, of the start of a kernel.
+# The time of events around a call, and of the start of its kernel; in a stream, of the start of a kernel. In seconds,
+# typical values of the public sets, too.
 CALL_EVENTS_S, STREAM_EVENTS_S = 17e-6, 1e-6
-CPU_CALL_S = 3e-6  # of a framework's dispatcher
+CPU_CALL_S = 3e-6  # of the dispatcher of a framework on CPUs, in seconds: an assumption
 # What a network adds to the logarithm of a prior time: the priors are those of single calls, which take longer.
 # The rounded median for the networks of the public sets.
 IN_NETWORK = -0.2
-BORROWED = 2.0  # factor of the spread of kinds and data types that borrow the model of others
-BETWEEN = 0.6  # fraction of the variance of a prior that is between devices, which measurements of a device remove
+BORROWED = 2.0  # factor of the spread of kinds and data types that borrow the model of others: an assumption
+# Fraction of the variance of a prior that is between devices, which measurements of a device remove: an assumption.
+BETWEEN = 0.6
+# 1.65 is the 90 % quantile of the size of normal errors; the common error of a device is assumed.
 CALIBRATION = Calibration(clusters=0, cluster=0.4, quantiles={ALL: 1.65})
+# As logarithms. 0.3 is the standard deviation of calls between devices of the public sets; the other one is assumed.
 UNKNOWN_FLOOR_SPREAD, KNOWN_FLOOR_SPREAD = 0.3, 0.08
 
 

@@ -27,7 +27,8 @@ def reasons(rows: pd.DataFrame, devices: Mapping[str, Device]) -> pd.Series:
     no_size = (found == "") & ~((rows["flops"] > 0) | (rows["bytes"] > 0))
     found[no_size] = "the operator has neither FLOPs nor bytes"
     no_dtype = (found == "") & rows["kind"].isin(MATRIX_KINDS) & ~rows["dtype"].isin(list(PRECISIONS))
-    found[no_dtype] = "products in data type '" + rows["dtype"][no_dtype] + "' have no model"
+    dtypes = "'" + rows["dtype"][no_dtype] + "'"
+    found[no_dtype] = "products in data type " + dtypes + " have no model: devices have no rate for it"
     no_device = ~rows["device"].isin(list(devices))
     found[no_device] = "device '" + rows["device"][no_device] + "' has no description"
     return found

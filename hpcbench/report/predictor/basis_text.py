@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from hpcbench.predict.typical_errors import TypicalError
 
 _NAMES = {"time_s": "time", "power_w": "power", "energy_j": "energy"}
-_NOTHING = "none: predictions are priors of hpcbench, from data sheets"
+_NOTHING = "none (predictions are priors of hpcbench, from data sheets)"
 
 
 def print_basis(fleet: Fleet, console: Console) -> None:

@@ -14,9 +14,9 @@ from hpcbench.predict.results.table import ENERGY, TIME
 from hpcbench.report.charts import theme
 from hpcbench.report.charts.components import Figure, colour, measure, numbered, shape, sized, with_limits
 from hpcbench.report.charts.theme import PlotSize
+from hpcbench.report.predictor.text.columns import device_in_state
+from hpcbench.report.predictor.text.quantities import quantity
 from hpcbench.report.text.numbers import formatter
-from hpcbench.report.text.predictions.columns import device_in_state
-from hpcbench.report.text.predictions.quantities import quantity
 
 if TYPE_CHECKING:
     from hpcbench.predict.results.predictions import Predictions

@@ -13,16 +13,16 @@ from hpcbench.predict.results.table import BASIS, MEMORY, QUANTITIES, TIME, limi
 from hpcbench.report.charts import components
 from hpcbench.report.html import page_model
 from hpcbench.report.html.figure import on_page
-from hpcbench.report.text.predictions.case_tables import kind_columns, state_columns
-from hpcbench.report.text.predictions.columns import columns
-from hpcbench.report.text.predictions.overview import (
+from hpcbench.report.predictor.text.case_tables import kind_columns, state_columns
+from hpcbench.report.predictor.text.columns import columns
+from hpcbench.report.predictor.text.overview import (
     about_overview,
     overview_columns,
     overview_sentences,
     overview_title,
 )
-from hpcbench.report.text.predictions.quantities import quantity
-from hpcbench.report.text.predictions.summary import (
+from hpcbench.report.predictor.text.quantities import quantity
+from hpcbench.report.predictor.text.summary import (
     MOST_ON_PAGE,
     Wanted,
     bases,
@@ -99,7 +99,7 @@ def _headlines(
     ]
     label = rows["label"].iloc[0]
     if found or details:
-        first = found[0] if found else "One device: no comparison."
+        first = found[0] if found else "A comparison requires two devices."
         yield page_model.Headline(first, about=label if several else "", details=tuple(details))
 
 

@@ -11,7 +11,7 @@ from hpcbench.predict.results.choices import BestState, best_device, best_states
 from hpcbench.predict.results.table import ENERGY
 from hpcbench.predict.tables.prediction import LEVEL
 from hpcbench.report.export.json_text import json_text
-from hpcbench.report.text.predictions.summary import Wanted, recommendations
+from hpcbench.report.predictor.text.summary import Wanted, recommendations
 
 if TYPE_CHECKING:
     from hpcbench.predict.results.predictions import Predictions

@@ -12,11 +12,11 @@ from rich.console import Console
 from rich.text import Text
 
 from hpcbench.predict.results.choices import by_case
-from hpcbench.report.text.predictions.case_tables import kind_columns, state_columns
-from hpcbench.report.text.predictions.columns import columns
-from hpcbench.report.text.predictions.matrix import matrices
-from hpcbench.report.text.predictions.overview import about_overview, overview_columns, overview_title
-from hpcbench.report.text.predictions.summary import (
+from hpcbench.report.predictor.text.case_tables import kind_columns, state_columns
+from hpcbench.report.predictor.text.columns import columns
+from hpcbench.report.predictor.text.matrix import matrices
+from hpcbench.report.predictor.text.overview import about_overview, overview_columns, overview_title
+from hpcbench.report.predictor.text.summary import (
     MOST_ON_PAGE,
     Wanted,
     bases,

@@ -55,6 +55,15 @@ def test_a_custom_operator_is_refused_by_its_name(invoke: CommandLine) -> None:
     assert f"l40s: not predicted: {reason}" in text
 
 
+def test_a_program_in_float64_is_refused_by_its_data_type(invoke: CommandLine) -> None:
+    calls = [node("torch.ops.aten.linear.default", "a", input=tensor("x"), weight=tensor("w"))]
+    calls.append(node("torch.ops.aten.relu.default", "b", self=tensor("a")))
+    saved(invoke.workspace / "net.pt2", program(calls, {name: meta(1024, 1024, dtype=8) for name in "xwab"}))
+    text = " ".join(invoke("predict", "net.pt2", "--device", "l40s", expect=1).stdout.split())
+    assert "l40s: not predicted: operators of unknown kind take " in text
+    assert "% of the predicted time (limit: 10 %): linear in float64 (unknown rate)" in text
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -20,6 +20,7 @@ WORK = {
     "optimizer": "",
     "unit": "step",
     "dtype": "float32",
+    "kv_dtype": "",
     "layout": "",
     "execution": "eager",
     "library": "",

@@ -8,13 +8,13 @@ import pandas as pd
 from hpcbench.predict.devices.device import BFLOAT16, FLOAT16, Device
 from hpcbench.predict.power import device_power
 from hpcbench.predict.power.activity import activity, of_lists
-from hpcbench.predict.power.fleet import Fleet
 from hpcbench.predict.power.jobs.model import JobPower
 from hpcbench.predict.power.model import PowerModel
 from hpcbench.predict.power.networks import NetworkPower
 from hpcbench.predict.power.operators import OperatorPower
+from hpcbench.predict.power.power_fleet import PowerFleet
 from hpcbench.predict.power.requests.model import RequestPower
-from hpcbench.predict.sets.list_files import product
+from hpcbench.predict.sets.list_files import product_with_bytes
 from hpcbench.predict.tables import networks as network_table
 from hpcbench.predict.tables import operators as table
 
@@ -48,7 +48,7 @@ def operators(names: tuple[str, ...] = ("card",), count: int = 60, seed: int = 0
     rows = []
     for place in range(count):
         m, n, k = (int(2 ** rng.integers(6, 13)) for _ in range(3))
-        row = product("linear", 1, m, n, k, ELEMENT)
+        row = product_with_bytes("linear", 1, m, n, k, ELEMENT)
         if place % 2:
             row = {"kind": table.POINTWISE, "function": "add", "rows": m, "columns": n, "inputs": 2,
                    "flops": float(m * n), "bytes": 3.0 * ELEMENT * m * n}  # fmt: skip
@@ -92,4 +92,6 @@ def steps(
 
 def unfitted() -> PowerModel:
     """Return the model without any data: the priors of all coefficients, and wide intervals."""
-    return PowerModel(Fleet({}), OperatorPower(Fleet({})), NetworkPower(Fleet({})), JobPower(), RequestPower())
+    return PowerModel(
+        PowerFleet({}), OperatorPower(PowerFleet({})), NetworkPower(PowerFleet({})), JobPower(), RequestPower()
+    )

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from hpcbench.predict.power.activity import activity, as_dtype, of_lists
-from hpcbench.predict.sets.list_files import product
+from hpcbench.predict.sets.list_files import product_with_bytes
 from hpcbench.predict.tables import operators as table
 from tests.predict.power.made_up_power import DEVICES, lists
 
@@ -15,7 +15,7 @@ def one(**row: object) -> pd.DataFrame:
 
 
 def test_a_product_uses_matrix_units_if_the_device_has_them_for_its_data_type() -> None:
-    size = product("linear", 1, 1000, 1000, 1000, 2)
+    size = product_with_bytes("linear", 1, 1000, 1000, 1000, 2)
     half = activity(one(**size), DEVICES).iloc[0]
     single = activity(one(**size, dtype="float32") if False else one(**{**size, "dtype": "float32"}), DEVICES).iloc[0]
     assert half["matrix_s"] == pytest.approx(2e9 / 100e12)
@@ -26,13 +26,13 @@ def test_a_product_uses_matrix_units_if_the_device_has_them_for_its_data_type() 
 
 
 def test_partly_filled_waves_take_longer() -> None:
-    full = activity(one(**product("linear", 1, 1280, 1280, 4096, 2)), DEVICES)["product_s"].iloc[0]
-    partly = activity(one(**product("linear", 1, 1281, 1281, 4096, 2)), DEVICES)["product_s"].iloc[0]
+    full = activity(one(**product_with_bytes("linear", 1, 1280, 1280, 4096, 2)), DEVICES)["product_s"].iloc[0]
+    partly = activity(one(**product_with_bytes("linear", 1, 1281, 1281, 4096, 2)), DEVICES)["product_s"].iloc[0]
     assert partly > 1.1 * full
 
 
 def test_a_network_is_the_sum_of_its_calls() -> None:
-    size = product("linear", 1, 512, 512, 512, 2)
+    size = product_with_bytes("linear", 1, 512, 512, 512, 2)
     listed = pd.DataFrame([{"list_id": "net", "calls": 3.0, "dtype": "bfloat16", **size}])
     listed = listed.reindex(columns=["list_id", "fused_node", "calls", *table.WORK])
     asked = pd.DataFrame({"list_id": ["net", "none"], "device": "card", "dtype": "bfloat16"}, index=[7, 9])

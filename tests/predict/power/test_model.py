@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 from hpcbench.predict.power import model as power
+from hpcbench.predict.power.given_time import GivenTime
 from hpcbench.predict.power.networks import with_known_lists
 from tests.predict.power.made_up_power import DEVICES, lists, operators, steps, unfitted
 
@@ -48,9 +49,18 @@ def test_a_limit_lowers_power_and_costs_time(fitted: power.PowerModel) -> None:
     assert limited["time_s"]["predicted"].iloc[0] > free["time_s"]["predicted"].iloc[0]
 
 
+def test_a_limit_does_not_lead_below_the_lowest_clock_of_the_device(fitted: power.PowerModel) -> None:
+    rows = steps(clocks=(400, 1000)).query("network == 'large'").assign(power_limit_w=[np.nan, 10.0])
+    lowest = {"card": replace(DEVICES["card"], lowest_mhz=400.0)}
+    at_lowest, limited = fitted.predict_networks(rows, lists(), lowest)["time_s"]["predicted"]
+    assert limited == pytest.approx(at_lowest)
+    unknown = fitted.predict_networks(rows, lists(), DEVICES)["time_s"]["predicted"]
+    assert unknown.iloc[1] > 1.5 * unknown.iloc[0]
+
+
 def test_a_given_time_is_kept_at_the_boost_clock(fitted: power.PowerModel) -> None:
     rows = steps(clocks=(1000, 500))
-    given = power.GivenTime(np.full(len(rows), 0.123), np.full(len(rows), 0.4))
+    given = GivenTime(np.full(len(rows), 0.123), np.full(len(rows), 0.4), np.full(len(rows), np.nan))
     found = fitted.predict_networks(rows, lists(), DEVICES, given)
     time_s = found["time_s"]["predicted"].to_numpy()
     assert time_s[::2] == pytest.approx(0.123)
@@ -58,6 +68,22 @@ def test_a_given_time_is_kept_at_the_boost_clock(fitted: power.PowerModel) -> No
     width = {name: np.log(each["upper"] / each["lower"]).to_numpy() for name, each in found.items()}
     assert width["time_s"] == pytest.approx(0.8)
     assert width["energy_j"] == pytest.approx(np.hypot(width["power_w"], 0.8))
+
+
+def test_a_given_step_of_launches_saves_power_without_more_time(fitted: power.PowerModel) -> None:
+    rows = steps(clocks=(1000, 700)).query("network == 'large'").reset_index(drop=True)
+
+    def predicted(launches: float) -> tuple[np.ndarray, np.ndarray]:
+        given = GivenTime(np.full(2, 0.5), np.full(2, 0.4), np.full(2, launches))
+        found = fitted.predict_networks(rows, lists(), DEVICES, given)
+        return found["time_s"]["predicted"].to_numpy(), found["power_w"]["predicted"].to_numpy()
+
+    time_s, power_w = predicted(launches=3.0)
+    assert time_s == pytest.approx([0.5, 0.5], rel=0.01)
+    assert power_w[1] < power_w[0]
+    of_device, _ = predicted(launches=0.0)
+    assert of_device[0] == pytest.approx(0.5)
+    assert of_device[1] > 1.1 * of_device[0]
 
 
 def test_networks_without_a_list_or_device_are_refused(fitted: power.PowerModel) -> None:

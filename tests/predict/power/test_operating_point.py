@@ -24,3 +24,5 @@ def test_the_clock_falls_until_the_power_is_within_the_limit() -> None:
 def test_an_impossible_limit_gives_the_lowest_clock() -> None:
     found = settle(time_at, power_at, np.ones(1), np.full(1, 1e-4))
     assert found.clock == pytest.approx([LOWEST_CLOCK])
+    own = settle(time_at, power_at, np.array([1.0, 0.2]), np.full(2, 1e-4), lowest=0.3)
+    assert own.clock == pytest.approx([0.3, 0.2])

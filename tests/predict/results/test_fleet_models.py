@@ -16,7 +16,7 @@ from hpcbench.predict.networks.images import model as images
 from hpcbench.predict.networks.images.core import prior_core
 from hpcbench.predict.networks.images.prepared import prepare
 from hpcbench.predict.networks.listed.measured import Measured, MeasuredTime, measured_times
-from hpcbench.predict.networks.listed.ratio import Ratio
+from hpcbench.predict.networks.listed.ratio import SumRatio
 from hpcbench.predict.results.cases import asked
 from hpcbench.predict.results.fleet_models import FleetModels
 from hpcbench.predict.results.state import State
@@ -128,11 +128,31 @@ def test_the_highest_clock_and_limit_are_those_of_the_default_state(fleet: Fleet
         assert limited != pytest.approx(usual)
 
 
+@pytest.mark.parametrize(
+    ("size", "execution", "limit", "least", "most"),
+    [(256, "eager", "launch", 1.0, 1.02), (256, "compiled", "compute", 1.8, 2.0), (4096, "eager", "compute", 1.6, 2.0)],
+)
+def test_what_limits_the_time_decides_how_it_grows_at_lower_clocks(
+    fleet: Fleet, size: int, execution: str, limit: str, least: float, most: float
+) -> None:
+    models, lists = FleetModels(fleet), a_list("c1", gemm(size, size, size, calls=10))
+    table = rows((State(clock_mhz=500.0),), image_network="", execution=execution, dtype="float32")
+    time = models.predict_networks(table, lists, KNOWN)[TIME]["predicted"]
+    assert models.explained(table, lists, KNOWN).limits.tolist() == [limit, limit]
+    assert least <= time[1] / time[0] <= most
+
+
+def test_cpus_have_no_launches_that_hide_lower_clocks(fleet: Fleet) -> None:
+    table = rows((State(clock_mhz=500.0),), on="cores", image_network="", dtype="float32")
+    time = predicted(fleet, table)[TIME]["predicted"]
+    assert time[1] / time[0] > 1.5
+
+
 def test_threads_of_the_host_do_not_matter_for_measured_operators_of_gpus(fleet: Fleet) -> None:
     measured = {**gemm(1024, 1024, 1024), "device": "first", "timing": operators.STREAM, "time_s": 1.0}
     table = operators.complete(pd.DataFrame([measured]))
     times = measured_times(table, ["first"], fleet.listed.operator_time.others)
-    profiled = replace(fleet, listed=replace(fleet.listed, operator_time=times, ratio=Ratio({})))
+    profiled = replace(fleet, listed=replace(fleet.listed, operator_time=times, ratio=SumRatio({})))
     found = predicted(profiled, rows(threads=4.0, image_network=""))[TIME]
     assert found["predicted"].tolist() == pytest.approx([10.0])
 

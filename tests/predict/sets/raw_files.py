@@ -62,6 +62,14 @@ def torchvision() -> pd.DataFrame:
     return pd.DataFrame([{**common, "device": name, "phase": phase, "time_ms": ms} for name, phase, ms in rows])
 
 
+def requests() -> pd.DataFrame:
+    """Return two batches of requests to a language model on GPU A."""
+    common = {"network": "net-7b", "device": "GPU A", "devices": 1, "framework": "made up", "input_tokens": 512}
+    rows = [(1, 4.0, 200_000), (8, 6.0, 220_000)]
+    columns = ["batch_size", "time_s", "power_mw"]
+    return pd.DataFrame(rows, columns=columns).assign(**common, output_tokens=256)
+
+
 def neusight_list() -> pd.DataFrame:
     """Return an operator list of four operators, two of them in one kernel."""
     rows = [

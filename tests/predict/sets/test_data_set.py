@@ -174,6 +174,32 @@ def test_rows_that_contradict_each_other_are_reported() -> None:
     assert "row 1 of operators_time.csv" in flaw
 
 
+def test_rows_that_differ_in_the_type_of_the_cache_do_not_contradict_each_other() -> None:
+    files = raw_files.folder()
+    attention = files["operators_time.csv"].iloc[[6]].assign(kv_dtype="fp8")
+    slower = attention.assign(latency_ms=9 * attention["latency_ms"])
+    requests = raw_files.requests().assign(kv_dtype="auto")
+    larger = requests.assign(time_s=9 * requests["time_s"])
+
+    def flaws(operators: str, networks: str) -> list[str]:
+        both = pd.concat([attention, slower.assign(kv_dtype=operators)], ignore_index=True)
+        served = pd.concat([requests, larger.assign(kv_dtype=networks)], ignore_index=True)
+        tables = {"operators_time.csv": both, "networks_energy_llm.csv": served}
+        return [flaw.partition(" contradict")[0] for flaw in rows_to_train_on({**files, **tables}).flaws]
+
+    assert flaws("bf16", "fp8") == []
+    assert flaws("", "bf16") == ["GPU A: 2 rows", "GPU A: 4 rows"], "the usual types, with and without their names"
+
+
+def test_rows_of_several_devices_are_left_out_and_counted() -> None:
+    requests = raw_files.requests().assign(devices=[1, 4])
+    files = {**raw_files.folder(), "networks_energy_llm.csv": requests}
+    data = rows_to_train_on(files)
+    assert data.networks.query("file == 'networks_energy_llm.csv'")["row"].tolist() == [0]
+    assert data.flaws == ("networks_energy_llm.csv: 1 row of several devices left out",)
+    assert rows_to_predict(files).networks.query("file == 'networks_energy_llm.csv'")["devices"].tolist() == [1, 4]
+
+
 def test_the_hash_depends_on_values_and_not_on_order_or_files() -> None:
     files = raw_files.folder()
     rows = files["operators_time.csv"]

@@ -110,7 +110,7 @@ def test_without_data_the_prior_answers_with_wide_intervals() -> None:
 def test_refusals_have_reasons(model: OperatorTime) -> None:
     good = products(DEVICES, 1).head(1)
     asked = pd.concat(
-        [good, good.assign(kind=table.UNKNOWN), good.assign(device="other"), good.assign(dtype="complex64")],
+        [good, good.assign(kind=table.UNKNOWN), good.assign(device="other"), good.assign(dtype="float64")],
         ignore_index=True,
     )
     found = model.predict(asked, DEVICES)
@@ -118,7 +118,7 @@ def test_refusals_have_reasons(model: OperatorTime) -> None:
         "",
         "operators of kind 'unknown' have no model",
         "device 'other' has no description",
-        "products in data type 'complex64' have no model",
+        "products in data type 'float64' have no model: devices have no rate for it",
     ]
     assert list(found["predicted"].notna()) == [True, False, False, False]
 

@@ -52,5 +52,5 @@ def test_typical_errors_are_printed_by_kind() -> None:
 
 def test_without_data_it_says_so() -> None:
     text = printed(Basis("", {}, (), (), ()))
-    assert "data: none: predictions are priors of hpcbench, from data sheets" in text
+    assert "data: none (predictions are priors of hpcbench, from data sheets)" in text
     assert "rows of device" not in text

@@ -11,7 +11,7 @@ from hpcbench.predict.results.state import State
 from hpcbench.report.html.render import render
 from hpcbench.report.predictor.chart import figures_of_predictions
 from hpcbench.report.predictor.page import page_of_predictions
-from hpcbench.report.text.predictions.summary import Wanted
+from hpcbench.report.predictor.text.summary import Wanted
 from tests.report.predictor.made_predictions import made_predictions, question
 
 pytest.importorskip("altair")

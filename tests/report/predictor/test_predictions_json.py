@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from hpcbench.report.predictor.predictions_json import predictions_json
-from hpcbench.report.text.predictions.summary import Wanted
+from hpcbench.report.predictor.text.summary import Wanted
 from tests.report.predictor.made_predictions import made_predictions
 
 # Half the interval without data: that of devices 0.10, and 2.5 times 0.05 + 0.05 x (log 1.2 - log 0.6).

@@ -11,13 +11,15 @@ from rich.console import Console
 
 from hpcbench.config.pricing import Price
 from hpcbench.predict.calibration.intervals import Calibration
+from hpcbench.predict.choice.ratios import Ratio
 from hpcbench.predict.choice.states import UNSEEN, StateErrors
 from hpcbench.predict.devices.device import Device
+from hpcbench.predict.results.choices import CLOCK, BestState
 from hpcbench.predict.results.table import ENERGY, OF_LIST, OF_NAME, PRICE, SOURCE, TIME
 from hpcbench.report.predictor.terminal import print_predictions
-from hpcbench.report.text.predictions.case_tables import kind_columns
-from hpcbench.report.text.predictions.sentences import basis
-from hpcbench.report.text.predictions.summary import Wanted, bases, recommendations
+from hpcbench.report.predictor.text.case_tables import kind_columns
+from hpcbench.report.predictor.text.sentences import basis, best_state
+from hpcbench.report.predictor.text.summary import Wanted, bases, recommendations
 from tests.report.predictor.made_predictions import made_predictions, question
 
 GPUS = ("a100-pcie-40", "h100-sxm", "l40s")
@@ -31,6 +33,11 @@ def printed(
     output = console.file
     assert isinstance(output, io.StringIO)
     return output.getvalue()
+
+
+def test_a_device_may_need_least_energy_in_its_default_state() -> None:
+    found = best_state(BestState("l40s", CLOCK, "", Ratio(1.0, 1.0, 1.0), 1.0))
+    assert found == "l40s needs least energy in its default state. No lower clock is predicted to save energy."
 
 
 def test_the_table_has_a_row_for_each_device_with_units_in_the_headers() -> None:
@@ -105,7 +112,7 @@ def test_within_a_limit() -> None:
 
 def test_a_limit_that_no_interval_keeps() -> None:
     text = printed(wanted=Wanted(within_s=0.055))
-    assert "The 90 % PI of no device is within 55 ms." in text
+    assert "No device has its whole 90 % PI within 55 ms." in text
     assert "Within 55 ms" not in text
 
 

@@ -14,7 +14,7 @@ from hpcbench.predict.devices.device import CPU, GPU
 from hpcbench.predict.networks.images.conditions import CONDITIONS
 from hpcbench.predict.networks.images.correction import Correction, fit_correction
 from hpcbench.predict.networks.images.mixture import Form, Mixture, fit_mixture, mixture_of, unfitted
-from hpcbench.predict.networks.images.prepared import Prepared, features
+from hpcbench.predict.networks.images.prepared import PreparedImages, features
 from hpcbench.predict.networks.images.rooflines import COMPONENTS, HALF, IS_HOST
 from hpcbench.predict.tables.prediction import Floats
 
@@ -29,18 +29,19 @@ _PRIORS = {
     "launches": 3.0,
     "step": 2.5,
 }
-_OTHER = 0.3
+_OTHER = 0.3  # of other components
 _PRIOR = np.array([_PRIORS.get(name.split(" ")[0], _OTHER) for name in COMPONENTS])
+# The power p and the penalties are assumptions. With p = 1, times add up.
 FORMS: Mapping[str, Form] = {
     GPU: Form(IS_HOST, 1.5, _PRIOR, ridge=1e-3, drift=1e-3),
     CPU: Form(IS_HOST, 1.0, _PRIOR, ridge=1e-2, drift=1e-3),
 }
-_SHRINKAGE = 20.0  # rows that pull the offset of a device to zero
+_SHRINKAGE = 20.0  # rows that pull the offset of a device to zero: an assumption
 _RARE = 0.5  # power of the number of rows of a device by which they count: a device with few rows counts more
 
 
 @dataclass(frozen=True)
-class Core:
+class ImageCore:
     """Fitted factors of components, the correction, and offsets by device, phase and precision."""
 
     kind: str
@@ -48,7 +49,7 @@ class Core:
     correction: Correction
     offsets: Mapping[str, float]
 
-    def log_times(self, rows: Prepared) -> tuple[Floats, Floats, Floats]:
+    def log_times(self, rows: PreparedImages) -> tuple[Floats, Floats, Floats]:
         """Return logarithms of times, the fraction of each component, and the features of the correction."""
         total, fractions = self.mixture.parts(rows.seconds, rows.conditions, FORMS[self.kind])
         found = features(rows, fractions)
@@ -61,7 +62,7 @@ class Core:
         return {"kind": self.kind, "mixture": mixture, "correction": self.correction.text, "offsets": offsets}
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Core:
+    def from_json(cls, data: Mapping[str, Any]) -> ImageCore:
         """Return the core that `to_json` described."""
         return cls(data["kind"], mixture_of(data["mixture"]), Correction(data["correction"]), data["offsets"])
 
@@ -78,12 +79,12 @@ def measured_conditions(rows: pd.DataFrame, kind: NDArray[np.object_]) -> pd.Ser
     return of_device + "|" + rows["phase"] + "|" + precision + "|" + rows["execution"]
 
 
-def prior_core(kind: str) -> Core:
+def prior_core(kind: str) -> ImageCore:
     """Return the core of a kind of device without measurements."""
-    return Core(kind, unfitted(FORMS[kind], len(CONDITIONS)), Correction(), {})
+    return ImageCore(kind, unfitted(FORMS[kind], len(CONDITIONS)), Correction(), {})
 
 
-def fit_core(kind: str, rows: Prepared) -> Core:
+def fit_core(kind: str, rows: PreparedImages) -> ImageCore:
     """Return the core of rows with times."""
     form, weights = FORMS[kind], balanced(rows.rows["device"])
     mixture = fit_mixture(rows.seconds, rows.conditions, rows.log_time, weights, form)
@@ -91,7 +92,7 @@ def fit_core(kind: str, rows: Prepared) -> Core:
     residual = rows.log_time - total
     found = features(rows, fractions)
     correction = fit_correction(found, residual, weights)
-    return Core(kind, mixture, correction, _offsets(rows.rows, residual - correction.of(found)))
+    return ImageCore(kind, mixture, correction, _offsets(rows.rows, residual - correction.of(found)))
 
 
 def balanced(device: pd.Series) -> Floats:

@@ -16,10 +16,10 @@ from hpcbench.predict.choice.ratios import PRIOR_OF_RATIOS, RatioErrors, ratio_e
 from hpcbench.predict.devices.device import FLOAT32, TF32
 from hpcbench.predict.networks.images.core import fit_core
 from hpcbench.predict.networks.images.correction import Correction, fit_correction
-from hpcbench.predict.networks.images.prepared import Prepared
+from hpcbench.predict.networks.images.prepared import PreparedImages
 from hpcbench.predict.tables.prediction import Floats
 
-_FOLDS = 5
+_FOLDS = 5  # of families of networks
 _FEWEST = 2  # networks of which one can be left out
 _MOST_ROWS = 2500  # of a calibration fold
 _SPREAD_ROUNDS = 40  # trees
@@ -53,7 +53,7 @@ class Intervals:
     spread: Spread
     ratios: RatioErrors
 
-    def of(self, rows: Prepared, features: Floats, seen: NDArray[np.bool_]) -> tuple[Floats, Floats]:
+    def of(self, rows: PreparedImages, features: Floats, seen: NDArray[np.bool_]) -> tuple[Floats, Floats]:
         """Return the spread of each row, and half the width of its interval, as differences of logarithms."""
         spread = self.spread.of(features)
         group = rows.rows["phase"]
@@ -78,7 +78,7 @@ def prior_intervals() -> Intervals:
     return Intervals(_PRIOR, _PRIOR, Spread(float(np.log(_PRIOR_SPREAD)), Correction()), PRIOR_OF_RATIOS)
 
 
-def fit_intervals(kind: str, rows: Prepared) -> Intervals:
+def fit_intervals(kind: str, rows: PreparedImages) -> Intervals:
     """Return intervals from predictions that leave out families of networks, or devices.
 
     The spread is fitted on the errors for families; an error that calibrates an interval has a spread without it. A
@@ -127,7 +127,7 @@ def _left_out_spread(errors: pd.DataFrame, features: Floats) -> Floats:
     return found
 
 
-def _errors(kind: str, rows: Prepared, tests: list[NDArray[np.bool_]]) -> tuple[pd.DataFrame, Floats]:
+def _errors(kind: str, rows: PreparedImages, tests: list[NDArray[np.bool_]]) -> tuple[pd.DataFrame, Floats]:
     """Return the errors of rows that fits without them predict, and their features in those fits."""
     tables, features = [], []
     for fold, test in enumerate(tests):

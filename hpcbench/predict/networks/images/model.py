@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from hpcbench.predict.choice.ratios import PRIOR_OF_RATIOS, RatioErrors
 from hpcbench.predict.devices.device import CPU, GPU, Device
 from hpcbench.predict.networks.catalog.catalog import Catalog, shipped_catalog
-from hpcbench.predict.networks.images.core import Core, fit_core, groups, measured_conditions, prior_core
+from hpcbench.predict.networks.images.core import ImageCore, fit_core, groups, measured_conditions, prior_core
 from hpcbench.predict.networks.images.intervals import Intervals, fit_intervals, prior_intervals
-from hpcbench.predict.networks.images.prepared import Prepared, prepare
+from hpcbench.predict.networks.images.prepared import PreparedImages, prepare
 from hpcbench.predict.operators.states import lowered
 from hpcbench.predict.tables.prediction import Estimate, Floats
 from hpcbench.predict.tables.prediction import table as prediction_table
@@ -30,7 +30,7 @@ class ImageNetworks:
     `conditions` are those of the fitted rows, as of `core.measured_conditions`.
     """
 
-    cores: Mapping[str, Core]
+    cores: Mapping[str, ImageCore]
     intervals: Mapping[str, Intervals]
     rows: Mapping[str, int]
     conditions: frozenset[str]
@@ -68,7 +68,7 @@ class ImageNetworks:
             (self.intervals[each].ratios for each in kinds), key=lambda each: each.factor, default=PRIOR_OF_RATIOS
         )
 
-    def _estimated(self, asked: Prepared, reason: NDArray[np.object_]) -> tuple[Estimate, Floats]:
+    def _estimated(self, asked: PreparedImages, reason: NDArray[np.object_]) -> tuple[Estimate, Floats]:
         log_value, spread, half = (np.full(len(reason), np.nan) for _ in range(3))
         places = np.flatnonzero(reason == "")
         for kind, core in self.cores.items():
@@ -79,7 +79,7 @@ class ImageNetworks:
                 spread[places[mask]], half[places[mask]] = self.intervals[kind].of(rows, found, self._seen(rows))
         return Estimate(log_value, spread, reason), half
 
-    def _seen(self, rows: Prepared) -> NDArray[np.bool_]:
+    def _seen(self, rows: PreparedImages) -> NDArray[np.bool_]:
         return groups(rows.rows).isin(list(self.rows)).to_numpy()
 
     def to_json(self) -> dict[str, Any]:
@@ -95,7 +95,7 @@ class ImageNetworks:
     def from_json(cls, data: Mapping[str, Any], catalog: Catalog | None = None) -> ImageNetworks:
         """Return the model that `to_json` described, with the shipped catalog unless another is given."""
         return cls(
-            {kind: Core.from_json(core) for kind, core in data["cores"].items()},
+            {kind: ImageCore.from_json(core) for kind, core in data["cores"].items()},
             {kind: Intervals.from_json(each) for kind, each in data["intervals"].items()},
             data["rows"],
             frozenset(data["conditions"]),

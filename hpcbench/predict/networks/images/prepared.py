@@ -26,7 +26,7 @@ _TRAFFIC = np.array([name.startswith("traffic") for name in COMPONENTS])
 
 
 @dataclass(frozen=True)
-class Prepared:
+class PreparedImages:
     """Rows that can be predicted: `rows` of the table, seconds by component, conditions, and plain features.
 
     Rows in TF32 are in float32 if their device computes both equally fast.
@@ -38,9 +38,9 @@ class Prepared:
     conditions: Floats
     plain: Floats
 
-    def select(self, mask: NDArray[np.bool_]) -> Prepared:
+    def select(self, mask: NDArray[np.bool_]) -> PreparedImages:
         """Return the rows of a mask."""
-        return Prepared(
+        return PreparedImages(
             *(self.rows[mask].reset_index(drop=True), self.kind[mask], self.seconds[mask]),
             *(self.conditions[mask], self.plain[mask]),
         )
@@ -53,7 +53,7 @@ class Prepared:
 
 def prepare(
     networks: pd.DataFrame, catalog: Catalog, devices: Mapping[str, Device]
-) -> tuple[Prepared, NDArray[np.object_]]:
+) -> tuple[PreparedImages, NDArray[np.object_]]:
     """Return the rows that can be predicted, and for each row of the table why it cannot, or an empty text."""
     asked = zip(networks["device"], networks["dtype"], networks["phase"], networks["unit"], strict=True)
     reason = np.array(
@@ -64,7 +64,7 @@ def prepare(
     answered = work.reason == ""
     reason[np.flatnonzero(reason == "")[~answered]] = work.reason[~answered]
     seconds = rooflines(work, rows, devices)
-    found = Prepared(
+    found = PreparedImages(
         rows,
         np.array([devices[name].kind for name in rows["device"]], dtype=object),
         seconds,
@@ -74,7 +74,7 @@ def prepare(
     return found.select(answered), reason
 
 
-def features(rows: Prepared, fractions: Floats) -> Floats:
+def features(rows: PreparedImages, fractions: Floats) -> Floats:
     """Return the features of the correction: fractions of components, conditions and plain features."""
     return np.column_stack([fractions, rows.conditions[:, _FOR_TREES], rows.plain])
 

@@ -22,6 +22,7 @@ from hpcbench.predict.devices.threads import thread_fractions
 from hpcbench.predict.networks.images.training import calls_of_step, optimizer_bytes, passes_of
 from hpcbench.predict.networks.images.versions import FUSED_ATTENTION, versions
 from hpcbench.predict.networks.images.workload import KINDS, OTHERS, PRODUCTS, WITH_WEIGHTS, Workload
+from hpcbench.predict.tables.element_bytes import element_bytes
 from hpcbench.predict.tables.prediction import Floats
 
 Mask = NDArray[np.bool_]
@@ -37,8 +38,9 @@ _LARGE = ("conv1x1", "conv", "linear")  # kinds whose weights can exceed the las
 # Rows, columns and depth of a product that kernels compute at once: a block of threads of a GPU, registers of a core.
 _TILES = {True: (64, 64, 32), False: (8, 16, 1)}  # by whether the device is a GPU
 _NARROW = 16  # channels of a group
-_LAUNCH_S, _STEP_S = 1e-6, 1e-4
-_FASTER_PER_YEAR, _YEAR = 1.035, 2020  # _LAUNCH_S is that of a device of _YEAR
+_LAUNCH_S, _STEP_S = 1e-6, 1e-4  # units of the factors of launches and of a step, in seconds
+# _LAUNCH_S is that of a host of _YEAR. How much faster hosts become is an assumption.
+_FASTER_PER_YEAR, _YEAR = 1.035, 2020
 COMPONENTS = (
     *(f"arithmetic {kind}" for kind in PRODUCTS),
     *(f"traffic {kind}" for kind in KINDS),
@@ -108,7 +110,7 @@ def rates(networks: pd.DataFrame, devices: Mapping[str, Device]) -> pd.DataFrame
             "vector": compute * np.array([device.vector_flops_per_s for device in found]),
             "bandwidth": memory * np.array([device.memory_bytes_per_s for device in found]),
             "cache": [device.l2_bytes for device in found],
-            "bytes": np.where(half & has_half, 2.0, 4.0),
+            "bytes": np.where(half & has_half, element_bytes(FLOAT16), element_bytes(FLOAT32)),
             "version": versions(networks["library"]),
             "has_matrix": [device.has_matrix_units(name) for device, name in pairs],
             "is_half": half,

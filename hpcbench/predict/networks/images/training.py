@@ -7,13 +7,14 @@ import pandas as pd
 
 from hpcbench.models.optimizers import STATE_TENSORS
 from hpcbench.predict.networks.images.workload import WITH_WEIGHTS, Workload
+from hpcbench.predict.tables.element_bytes import element_bytes
 from hpcbench.predict.tables.networks import TRAINING
 from hpcbench.predict.tables.prediction import Floats
 
 # Each product is computed three times: forward, and for the gradients of both operands (A. G. Baydin et al., "Automatic
 # differentiation in machine learning: a survey", JMLR 18, 2018). Traffic and launches grow about as much.
 _PASSES = 3.0
-_WEIGHT_BYTES = 4.0  # weights, their gradients and the states of the optimizer are in float32
+_WEIGHT_BYTES = element_bytes("float32")  # weights, their gradients and the states of the optimizer are in float32
 
 
 def passes_of(networks: pd.DataFrame) -> Floats:

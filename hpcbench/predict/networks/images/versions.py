@@ -12,7 +12,7 @@ from hpcbench.predict.tables.prediction import Floats
 FUSED_ATTENTION = 2.00  # the first release with scaled_dot_product_attention, whose scores stay in the chip
 LATEST = "2.3"  # the newest release that differs from older ones here
 _NUMBER = re.compile(r"(\d+)\.(\d+)")
-_UNKNOWN = 1.07
+_UNKNOWN = 1.07  # of a library without a version: older than all fused kernels
 
 
 def versions(library: pd.Series) -> Floats:

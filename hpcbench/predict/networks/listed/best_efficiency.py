@@ -22,6 +22,8 @@ GROUPS = {
     table.POINTWISE: ROW_WISE,
     table.COPY: ROW_WISE,
 }
+# Assumptions: other values, such as half or twice a value, change the mean error of the public sets on left-out
+# devices, which is 11 %, by at most 1 point.
 _BEST = 0.9  # quantile of the efficiencies of operators of one size
 _FEWEST = 30  # rows of one size, of a device and group
 _WIDTH = float(np.log(3.0))  # of the classes of sizes, as a logarithm of the time at full rate

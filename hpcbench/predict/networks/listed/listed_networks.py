@@ -20,17 +20,17 @@ from hpcbench.predict.networks.listed.kernels import kernels
 from hpcbench.predict.networks.listed.measured import MeasuredTime, measured_times
 from hpcbench.predict.networks.listed.new_networks import sums_of_new_networks
 from hpcbench.predict.networks.listed.observations import observations
-from hpcbench.predict.networks.listed.operator_time import LeftOut, OperatorTime
-from hpcbench.predict.networks.listed.predicted import log_times
-from hpcbench.predict.networks.listed.ratio import Ratio
+from hpcbench.predict.networks.listed.predicted import ListedEstimate, log_times
+from hpcbench.predict.networks.listed.ratio import SumRatio
 from hpcbench.predict.networks.listed.refusals import reasons
 from hpcbench.predict.networks.listed.regular import RegularTime
 from hpcbench.predict.networks.listed.sums import kernel_times, sums
+from hpcbench.predict.networks.listed.time_estimator import LeftOutEstimator, TimeEstimator
 from hpcbench.predict.tables.operators import MOST_UNKNOWN
 from hpcbench.predict.tables.prediction import Estimate, Floats
 from hpcbench.predict.time.few_rows import MOST_FEW
 
-_LEAST_SPREAD = 0.05  # of networks, as a logarithm
+_LEAST_SPREAD = 0.05  # of networks, as a logarithm: an assumption
 _HOST_SPREAD = 0.4  # of the launches of a host, as a logarithm: hosts and versions differ by a factor of two
 
 
@@ -40,7 +40,7 @@ class ListedNetworks:
 
     similar: SimilarTime
     operator_time: MeasuredTime
-    ratio: Ratio
+    ratio: SumRatio
     calibrations: Mapping[str, Calibration]  # by what is known of a device
     network_devices: frozenset[str]  # devices with measured whole networks
     operator_rows: Mapping[str, int]  # measured times of operators by device
@@ -50,7 +50,7 @@ class ListedNetworks:
 
     def estimate(
         self, networks: pd.DataFrame, lists: pd.DataFrame, devices: Mapping[str, Device]
-    ) -> dict[str, Estimate]:
+    ) -> dict[str, ListedEstimate]:
         """Return the times of a step, its forward pass and its backward pass, one value per row of `networks`.
 
         Rows without a device description, without a list, or with over 10 % of the time in operators of unknown kind
@@ -59,15 +59,17 @@ class ListedNetworks:
         devices = self._with_fitted_names(devices)
         summed = self._sums(networks, lists, devices)
         known = frozenset(lists["list_id"])
-        return {
-            quantity: Estimate(
-                log_value=np.where(reason == "", log_times(networks, summed, self.ratio, quantity, devices), np.nan),
-                spread=_spread(summed, quantity),
+        found = {}
+        for quantity in targets.QUANTITIES:
+            reason = reasons(networks, summed, known, devices, quantity)
+            device, host = log_times(networks, summed, self.ratio, quantity, devices)
+            found[quantity] = ListedEstimate(
+                log_value=np.where(reason == "", np.fmax(device, host), np.nan),
+                spread=_spread(summed, by_host=host > device),
                 reason=reason,
+                launches=np.exp(host - device),
             )
-            for quantity in targets.QUANTITIES
-            for reason in [reasons(networks, summed, known, devices, quantity)]
-        }
+        return found
 
     def half_width(
         self, quantity: str, networks: pd.DataFrame, devices: Mapping[str, Device], estimate: Estimate
@@ -90,8 +92,17 @@ class ListedNetworks:
         described = networks["device"].isin(list(devices)).to_numpy()
         places = np.flatnonzero(described)
         asked, listed = as_compiled(networks[described], lists)
-        found = kernel_times(asked, kernels(listed), devices, self.operator_time)
+        found = kernel_times(asked, kernels(listed), devices, self.operator_time, self.operator_time.devices)
         return found.assign(place=places[found["place"].to_numpy()])
+
+    def launches(self, networks: pd.DataFrame, kernels: pd.DataFrame, devices: Mapping[str, Device]) -> Floats:
+        """Return the time of the host as a multiple of that of the device for a step of each network, as of `estimate`.
+
+        `kernels` is the result of `kernel_times` for the networks. Networks without kernels have NaN.
+        """
+        devices = self._with_fitted_names(devices)
+        device, host = log_times(networks, sums(networks, kernels, devices), self.ratio, targets.TIME, devices)
+        return np.exp(host - device)
 
     def to_json(self) -> dict[str, Any]:
         """Return the model as JSON types, without the model of the operators that it does not cover itself."""
@@ -109,7 +120,7 @@ class ListedNetworks:
         }
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any], operator_time: OperatorTime) -> ListedNetworks:
+    def from_json(cls, data: Mapping[str, Any], operator_time: TimeEstimator) -> ListedNetworks:
         """Return the model that `to_json` wrote, with a model of other operators.
 
         Raise KeyError if a field is missing.
@@ -119,7 +130,7 @@ class ListedNetworks:
         return cls(
             similar=similar,
             operator_time=MeasuredTime.from_json(data["measured"], regular_time),
-            ratio=Ratio(dict(data["effects"])),
+            ratio=SumRatio(dict(data["effects"])),
             calibrations=all_from_json(data["calibrations"]),
             network_devices=frozenset(data["network_devices"]),
             operator_rows=data["operator_rows"],
@@ -149,7 +160,7 @@ def fit(
     lists: pd.DataFrame,
     devices: Mapping[str, Device],
     operators: pd.DataFrame,
-    operator_time: LeftOut,
+    operator_time: LeftOutEstimator,
 ) -> ListedNetworks:
     """Return the model fitted on measured operators, and on measured networks with lists; others are left out.
 
@@ -163,11 +174,11 @@ def fit(
     regular_time = regular.fit(operators, devices, similar)
     times = measured_times(operators, used["device"].unique(), regular_time)
     known = _rows(operators, devices)
-    prior = ListedNetworks(similar, times, Ratio({}), left_out.PRIOR, frozenset(), known, (), 0, PRIOR_OF_RATIOS)
+    prior = ListedNetworks(similar, times, SumRatio({}), left_out.PRIOR, frozenset(), known, (), 0, PRIOR_OF_RATIOS)
     if used.empty:
         return prior
     launched = kernels(lists)
-    summed = sums(used, kernel_times(used, launched, devices, times), devices)
+    summed = sums(used, kernel_times(used, launched, devices, times, times.devices), devices)
     is_known = (summed["unknown"] <= MOST_UNKNOWN).to_numpy()
     if not is_known.any():
         return prior
@@ -204,7 +215,7 @@ def _without(
     launched: pd.DataFrame,
     devices: Mapping[str, Device],
     regular_time: RegularTime,
-    operator_time: LeftOut,
+    operator_time: LeftOutEstimator,
 ) -> pd.DataFrame:
     """Return the sums of networks, each without the measured operators of its device."""
     found = []
@@ -216,8 +227,6 @@ def _without(
     return pd.concat(found).sort_index()
 
 
-def _spread(summed: pd.DataFrame, quantity: str) -> Floats:
+def _spread(summed: pd.DataFrame, by_host: np.ndarray) -> Floats:
     """Return the spread of the operators, or of the host if it determines the time."""
-    device = targets.part_times(summed, quantity).sum(axis=1).to_numpy()
-    by_host = targets.host_time(summed, quantity) > device
     return np.asarray(np.hypot(_LEAST_SPREAD, np.where(by_host, _HOST_SPREAD, summed["spread"].to_numpy())))

@@ -18,8 +18,8 @@ from hpcbench.predict.networks.listed.regular import RegularTime
 from hpcbench.predict.tables import operators as table
 from hpcbench.predict.tables.prediction import Estimate
 
-_SPREAD = 0.05  # of the time of an operator between runs, as a logarithm
-_SAME_STATE = 0.05  # relative difference of clocks, and of power limits, of one device state
+_SPREAD = 0.05  # of the time of an operator between runs, as a logarithm: an assumption
+_SAME_STATE = 0.05  # relative difference of clocks, and of power limits, of one device state: an assumption
 # What identifies an operator on a device. Gradients of products are products: the phase does not matter.
 _KEY = ("device", "threads", *(name for name in table.WORK if name != "phase"))
 _STATE = ("clock_mhz", "power_limit_w")

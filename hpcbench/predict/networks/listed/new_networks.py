@@ -14,8 +14,8 @@ import pandas as pd
 from hpcbench.predict.devices.device import Device
 from hpcbench.predict.measured.similar_operators import similar_times
 from hpcbench.predict.networks.listed.measured import MeasuredTime, keys
-from hpcbench.predict.networks.listed.operator_time import OperatorTime
 from hpcbench.predict.networks.listed.sums import kernel_times, sums
+from hpcbench.predict.networks.listed.time_estimator import TimeEstimator
 from hpcbench.predict.tables import operators as table
 
 
@@ -25,7 +25,7 @@ def sums_of_new_networks(
     devices: Mapping[str, Device],
     operators: pd.DataFrame,
     times: MeasuredTime,
-    others: OperatorTime,
+    others: TimeEstimator,
 ) -> pd.DataFrame:
     """Return the sums of networks, each from the operators that its list does not have; `others` is without them."""
     names = {devices[name].name for name in times.devices if name in devices}
@@ -38,5 +38,7 @@ def sums_of_new_networks(
         regular = times.others.with_own(names, kept, devices)
         model = replace(regular, others=similar_times(kept, devices, others))
         asked = rows.reset_index(drop=True)
-        found.append(sums(asked, kernel_times(asked, kernels, devices, model), devices).set_index(rows.index))
+        found.append(
+            sums(asked, kernel_times(asked, kernels, devices, model, times.devices), devices).set_index(rows.index)
+        )
     return pd.concat(found).sort_index()

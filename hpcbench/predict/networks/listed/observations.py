@@ -11,7 +11,7 @@ import pandas as pd
 from hpcbench.predict.devices.device import Device
 from hpcbench.predict.networks.listed import targets
 from hpcbench.predict.networks.listed.predicted import log_sums_and_design
-from hpcbench.predict.networks.listed.ratio import Ratio, fitted
+from hpcbench.predict.networks.listed.ratio import SumRatio, fitted
 from hpcbench.predict.tables.prediction import Floats
 
 
@@ -22,12 +22,12 @@ class Observations:
     rows: pd.DataFrame
     design: pd.DataFrame
 
-    def ratio(self, keep: np.ndarray) -> Ratio:
+    def ratio(self, keep: np.ndarray) -> SumRatio:
         """Return the ratio fitted on some of the rows."""
         kept = self.design[keep]
         return fitted(kept.loc[:, (kept != 0).any()], self.rows["log_ratio"].to_numpy()[keep])
 
-    def errors(self, ratio: Ratio, wanted: np.ndarray) -> Floats:
+    def errors(self, ratio: SumRatio, wanted: np.ndarray) -> Floats:
         """Return the errors of rows, as logarithms of measured over predicted."""
         found: Floats = self.rows["log_ratio"].to_numpy()[wanted] - ratio.log_ratio(self.design[wanted])
         return found

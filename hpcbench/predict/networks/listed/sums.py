@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import numpy as np
 import pandas as pd
 
 from hpcbench.predict.devices.device import CPU, GPU, Device
-from hpcbench.predict.networks.listed.operator_time import OperatorTime
+from hpcbench.predict.networks.listed.time_estimator import TimeEstimator
+from hpcbench.predict.operators.device_columns import of_rows
+from hpcbench.predict.operators.roofline import MATRIX_KINDS
 from hpcbench.predict.tables import networks as network_table
 from hpcbench.predict.tables import operators as table
 from hpcbench.predict.tables.prediction import Floats
@@ -20,8 +22,12 @@ HOST = "host "
 _PART_OF = {"": FORWARD, FORWARD: FORWARD, BACKWARD: BACKWARD, "accumulate": BACKWARD, OPTIMIZER: OPTIMIZER}
 # Time in which the host launches one kernel on a GPU, in seconds. In eager mode, it is 20 us in the public sets of
 # image networks, and over 30 us in those of transformers. That of generated code is an assumption.
-_LAUNCH_S = {network_table.EAGER: 20e-6, network_table.COMPILED: 3e-6}
-_CPU_GAP_S = 6e-6  # of the framework between two operators on CPUs: an assumption for the dispatcher of PyTorch
+EAGER_LAUNCH_S = 20e-6
+_LAUNCH_S = {network_table.EAGER: EAGER_LAUNCH_S, network_table.COMPILED: 3e-6}
+# Time of the framework between two operators on CPUs, in seconds: an assumption for PyTorch. Times of operators in a
+# profiled step have the dispatcher in them. What is left is Python: 2 us is the rounded median of steps of three small
+# networks, in inference and training, with one thread of a Xeon at 2.8 GHz and PyTorch 2.13.
+_CPU_GAP_S, _PROFILED_GAP_S = 6e-6, 2e-6
 # Time of a step of a recurrent layer on a GPU, in seconds: steps wait for each other (J. Appleyard et al., "Optimizing
 # performance of recurrent neural networks on GPUs", 2016). The least time of a kernel and the gap to the next one.
 _RECURRENT_STEP_S = 5e-6
@@ -29,11 +35,16 @@ _KEY = ("device", "clock_mhz", "power_limit_w", "threads", "library", *table.WOR
 
 
 def kernel_times(
-    networks: pd.DataFrame, kernels: pd.DataFrame, devices: Mapping[str, Device], operator_time: OperatorTime
+    networks: pd.DataFrame,
+    kernels: pd.DataFrame,
+    devices: Mapping[str, Device],
+    operator_time: TimeEstimator,
+    profiled: Collection[str] = (),
 ) -> pd.DataFrame:
     """Return one row per network and kernel: the kernels' columns, and `place`, `part`, `total_s`, `spread`, `known`.
 
-    `place` is the number of the row of `networks`. Kernels of unknown kind have the time of their bytes.
+    `place` is the number of the row of `networks`. `profiled` has the devices on which `operator_time` has seen times
+    of operators in steps. Kernels without a model have the time of their bytes or FLOPs.
     """
     conditions = ["device", "clock_mhz", "power_limit_w", "threads", "library", "list_id", "execution"]
     asked = networks[conditions].reset_index(drop=True).rename_axis("place").reset_index()
@@ -44,9 +55,9 @@ def kernel_times(
     distinct, places = _distinct(rows)
     estimate = operator_time.estimate(distinct, devices, True)
     known = (estimate.reason == "")[places] & (rows["kind"] != table.UNKNOWN).to_numpy()
-    log_value = np.where(known, estimate.log_value[places], np.log(_time_of_bytes(rows, devices)))
+    log_value = np.where(known, estimate.log_value[places], np.log(_without_model_s(rows, devices)))
     spread = np.where(known, estimate.spread[places], np.nan)
-    call_s = np.exp(log_value) + _between_s(rows, devices)
+    call_s = np.exp(log_value) + _between_s(rows, devices, profiled)
     return listed.assign(
         part=listed["phase"].map(_PART_OF).fillna(FORWARD),
         total_s=np.maximum(call_s, _steps_s(rows, devices)) * listed["calls"].to_numpy(dtype="float64"),
@@ -55,9 +66,10 @@ def kernel_times(
     )
 
 
-def _between_s(rows: pd.DataFrame, devices: Mapping[str, Device]) -> Floats:
+def _between_s(rows: pd.DataFrame, devices: Mapping[str, Device], profiled: Collection[str]) -> Floats:
     """Return the time of the framework between two operators in seconds: on CPUs, it adds to that of operators."""
-    return np.where(_is_on(CPU, rows, devices), _CPU_GAP_S, 0.0)
+    on_cpu = np.where(rows["device"].isin(list(profiled)), _PROFILED_GAP_S, _CPU_GAP_S)
+    return np.where(_is_on(CPU, rows, devices), on_cpu, 0.0)
 
 
 def _steps_s(rows: pd.DataFrame, devices: Mapping[str, Device]) -> Floats:
@@ -77,11 +89,15 @@ def _distinct(rows: pd.DataFrame) -> tuple[pd.DataFrame, np.ndarray]:
     return rows.iloc[first].reset_index(drop=True), numbers
 
 
-def _time_of_bytes(rows: pd.DataFrame, devices: Mapping[str, Device]) -> Floats:
-    """Return the time of reading and writing the bytes from memory, in seconds; at least that of one byte."""
-    rate = {name: devices[name].memory_bytes_per_s for name in rows["device"].unique() if name in devices}
+def _without_model_s(rows: pd.DataFrame, devices: Mapping[str, Device]) -> Floats:
+    """Return the time of the bytes of each row in memory, at least that of one byte, in seconds.
+
+    Products have at least the time of their FLOPs in vector units in float32, an assumption for other data types.
+    """
     moved = np.maximum(rows["bytes"].fillna(0.0).to_numpy(dtype="float64"), 1.0)
-    found: Floats = moved / rows["device"].map(rate).to_numpy(dtype="float64")
+    bytes_s = moved / of_rows(rows, devices, lambda device: device.memory_bytes_per_s)
+    flops = rows["flops"].where(rows["kind"].isin(MATRIX_KINDS), 0.0).fillna(0.0).to_numpy(dtype="float64")
+    found: Floats = np.maximum(bytes_s, flops / of_rows(rows, devices, lambda device: device.vector_flops_per_s))
     return found
 
 
@@ -111,6 +127,10 @@ def _by_part(times: pd.DataFrame, value: str, places: pd.RangeIndex) -> pd.DataF
 
 
 def shares(times: pd.DataFrame) -> pd.DataFrame:
-    """Return the share of the device time of each network in each kind of kernel: one row per `place`."""
-    by_kind = times.pivot_table(index="place", columns="kind", values="total_s", aggfunc="sum", observed=True)
+    """Return the share of the device time of each network in each kind of kernel: one row per `place`.
+
+    Kernels without a model, for example products in float64, are of unknown kind.
+    """
+    kinds = times.assign(kind=times["kind"].where(times["known"].astype("bool"), table.UNKNOWN))
+    by_kind = kinds.pivot_table(index="place", columns="kind", values="total_s", aggfunc="sum", observed=True)
     return by_kind.fillna(0.0).div(by_kind.sum(axis=1), axis=0)

@@ -17,16 +17,19 @@ from hpcbench.predict.calibration.intervals import Calibration, calibrated
 from hpcbench.predict.calibration.stored import all_from_json, all_to_json
 from hpcbench.predict.devices.device import Device
 from hpcbench.predict.power.jobs import curve as job_curve
-from hpcbench.predict.power.jobs.curve import JobCurve, Limited
-from hpcbench.predict.power.networks import QUANTITIES, TIME
+from hpcbench.predict.power.jobs.curve import JobCurve, LimitedRuns
+from hpcbench.predict.power.networks import QUANTITIES, TIME, log_errors
 from hpcbench.predict.power.operators import ENERGY, POWER, SEEN, UNSEEN
 from hpcbench.predict.tables import networks as table
 from hpcbench.predict.tables.prediction import Estimate, Floats
 
 JOB = ("network", "data")
+# Expected errors of logarithms, of jobs on their device and on others: assumptions, which calibrations scale.
 SPREAD = {SEEN: 0.08, UNSEEN: 0.35}
-_TYPICAL_DEMAND = 0.88  # of the board power, of jobs without measurements
-# Half the widths of intervals without data: jobs that load data slowly draw a fifth of the board power.
+# Of the board power, of jobs without measurements: the median of the jobs of the public sets without a limit.
+_TYPICAL_DEMAND = 0.88
+# Half the widths of intervals without data, as logarithms. That of time is an assumption. Jobs of the public sets that
+# wait for data draw down to a sixth of the typical power. That of energy is hypot(0.6, 1.7).
 _PRIOR_HALF = {TIME: 0.6, POWER: 1.7, ENERGY: 1.8}
 _REFERENCE = ["device", *JOB, "batch_size", "epoch_s", "demand"]
 
@@ -157,10 +160,10 @@ def slowness(of: Device, on: Device) -> float:
     return float(np.sqrt(rates * of.memory_bytes_per_s / on.memory_bytes_per_s))
 
 
-LeftOut = Sequence[tuple[pd.DataFrame, dict[str, Estimate]]]
+LeftOutJobs = Sequence[tuple[pd.DataFrame, dict[str, Estimate]]]
 
 
-def left_out_devices(networks: pd.DataFrame, devices: Mapping[str, Device]) -> LeftOut:
+def left_out_devices(networks: pd.DataFrame, devices: Mapping[str, Device]) -> LeftOutJobs:
     """Return the jobs of each device with their estimates by a model of the other devices; none for one device."""
     usable = _usable(networks, devices)
     found = []
@@ -170,7 +173,7 @@ def left_out_devices(networks: pd.DataFrame, devices: Mapping[str, Device]) -> L
     return found
 
 
-def fit(networks: pd.DataFrame, devices: Mapping[str, Device], left_out: LeftOut = ()) -> JobPower:
+def fit(networks: pd.DataFrame, devices: Mapping[str, Device], left_out: LeftOutJobs = ()) -> JobPower:
     """Return the model of all rows by epoch with time and power, calibrated by `left_out_devices`."""
     usable = _usable(networks, devices)
     if usable.empty:
@@ -204,7 +207,7 @@ def _usable(networks: pd.DataFrame, devices: Mapping[str, Device]) -> pd.DataFra
 
 
 def _fitted(rows: pd.DataFrame, devices: Mapping[str, Device]) -> JobPower:
-    runs: dict[str, Limited] = {}
+    runs: dict[str, LimitedRuns] = {}
     references = []
     for name, each in rows.groupby("device", observed=True):
         limited, reference = _runs(each, devices[str(name)].board_power_w)
@@ -222,7 +225,7 @@ def _fitted(rows: pd.DataFrame, devices: Mapping[str, Device]) -> JobPower:
     return JobPower(own, typical, pd.concat(references, ignore_index=True)[_REFERENCE])
 
 
-def _runs(rows: pd.DataFrame, board: float) -> tuple[Limited, pd.DataFrame]:
+def _runs(rows: pd.DataFrame, board: float) -> tuple[LimitedRuns, pd.DataFrame]:
     """Return the runs of one device relative to those at the highest limit, and the latter as references."""
     keys = [*JOB, "batch_size", "optimizer"]
     limit = np.minimum(rows["power_limit_w"].fillna(board) / board, 1.0)
@@ -237,20 +240,17 @@ def _runs(rows: pd.DataFrame, board: float) -> tuple[Limited, pd.DataFrame]:
     arrays = {
         name: joined[name].to_numpy(dtype="float64") for name in ("demand", "limit", "time_s", "free_s", "fraction")
     }
-    limited = Limited(arrays["demand"], arrays["limit"], arrays["time_s"] / arrays["free_s"], arrays["fraction"])
+    limited = LimitedRuns(arrays["demand"], arrays["limit"], arrays["time_s"] / arrays["free_s"], arrays["fraction"])
     return limited, references
 
 
 def _errors(rows: pd.DataFrame, predicted: Mapping[str, Estimate]) -> pd.DataFrame:
-    energy = rows["energy_j"].fillna(rows["power_w"] * rows["time_s"])
-    real = {TIME: rows["time_s"], POWER: rows["power_w"], ENERGY: energy}
-    found = {each: np.log(real[each].to_numpy()) - predicted[each].log_value for each in QUANTITIES}
     labels = {
         "spread": predicted[TIME].spread,
         "group": rows["network"].to_numpy(),
         "cluster": rows["device"].to_numpy(),
     }
-    return pd.DataFrame({**found, **labels})
+    return pd.DataFrame({**log_errors(rows, predicted), **labels})
 
 
 def _same(references: pd.DataFrame, keys: list[str], key: Any) -> pd.DataFrame:

@@ -14,7 +14,8 @@ from hpcbench.predict.choice.ratios import PRIOR_OF_RATIOS
 from hpcbench.predict.networks.listed import left_out
 from hpcbench.predict.networks.listed.limits import limits
 from hpcbench.predict.networks.listed.listed_networks import ListedNetworks, fit
-from hpcbench.predict.networks.listed.sums import shares, sums
+from hpcbench.predict.networks.listed.ratio import SumRatio
+from hpcbench.predict.networks.listed.sums import shares
 from hpcbench.predict.tables import operators as table
 from tests.predict.networks.listed.fleet_of_two import (
     BYTES_PER_S,
@@ -85,8 +86,24 @@ def test_the_host_limits_a_network_of_tiny_kernels() -> None:
     found = model.estimate(asked, LISTS, DEVICES)["time_s"]
     assert np.exp(found.log_value[0]) == pytest.approx(10 * 20e-6)
     assert found.spread[0] == pytest.approx(0.4, rel=0.02), "hosts differ"
+    assert found.launches[0] == pytest.approx(20e-6 / CPU_FREE)
     times = model.kernel_times(asked, LISTS, DEVICES)
-    assert limits(times, sums(asked, times, DEVICES), DEVICES)["limit"].item() == "launch"
+    assert limits(times, model.launches(asked, times, DEVICES), DEVICES)["limit"].item() == "launch"
+
+
+def test_the_ratio_of_measured_networks_counts_for_what_limits_the_time() -> None:
+    # 10 operators of 18 us, and launches of 20 us: measured networks take 1.5 times as long as the sum.
+    model = replace(
+        fit(some_networks(), LISTS, DEVICES, NOTHING, Constant(18e-6)),
+        ratio=SumRatio({"part forward": float(np.log(1.5))}),
+    )
+    asked = some_networks({"device": "first", "network": "new", "list_id": "infer"})
+    found = model.estimate(asked, LISTS, DEVICES)["time_s"]
+    assert np.exp(found.log_value[0]) == pytest.approx(270e-6)
+    assert found.launches[0] == pytest.approx(20 / 27)
+    assert found.spread[0] < 0.4, "the host does not limit the time"
+    times = model.kernel_times(asked, LISTS, DEVICES)
+    assert limits(times, model.launches(asked, times, DEVICES), DEVICES)["limit"].item() == "memory"
 
 
 @pytest.mark.parametrize(
@@ -267,6 +284,19 @@ def test_on_cpus_the_framework_adds_its_time_between_operators() -> None:
     asked = some_networks(*({"device": name, "network": "a", "list_id": "infer"} for name in devices))
     gpu, cpus = np.exp(model.estimate(asked, LISTS, devices)["time_s"].log_value)
     assert cpus / gpu == pytest.approx((1e-3 + 6e-6) / 1e-3)
+
+
+def test_times_of_operators_in_steps_of_cpus_have_the_dispatcher_in_them() -> None:
+    devices = {"first": DEVICES["first"], "cpus": device("cpus", kind="cpu")}
+    profiled = pd.DataFrame([{**row_wise(64, 64), "device": name} for name in devices])
+    operators = table.complete(profiled).assign(timing=table.STREAM, time_s=1e-5)
+    networks = some_networks(
+        *({"device": name, "network": "a", "list_id": "infer", "time_s": 1e-3} for name in devices)
+    )
+    model = fit(networks, LISTS, devices, operators, Constant(1e-3))
+    gpu, cpus = model.kernel_times(networks, LISTS, devices)["total_s"]
+    assert gpu == pytest.approx(10 * 1e-5)
+    assert cpus == pytest.approx(10 * (1e-5 + 2e-6))
 
 
 def test_the_steps_of_a_recurrent_layer_wait_for_each_other_on_gpus() -> None:

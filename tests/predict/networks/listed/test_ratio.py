@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from hpcbench.predict.networks.listed.ratio import Ratio, fitted
+from hpcbench.predict.networks.listed.ratio import SumRatio, fitted
 
 
 def _rows(*names: str) -> pd.DataFrame:
@@ -36,7 +36,7 @@ def test_one_odd_row_of_a_device_does_not_move_its_effect() -> None:
 
 
 def test_a_device_that_the_fit_did_not_see_has_no_effect_of_its_own() -> None:
-    ratio = Ratio({"part forward": 0.05, "device a": 0.2})
+    ratio = SumRatio({"part forward": 0.05, "device a": 0.2})
     assert ratio.log_ratio(_rows("a", "new")) == pytest.approx([0.25, 0.05])
 
 

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from hpcbench.predict.power.jobs import model as jobs
-from hpcbench.predict.power.jobs.curve import JobCurve, Limited, fit
+from hpcbench.predict.power.jobs.curve import JobCurve, LimitedRuns, fit
 from hpcbench.predict.tables import networks as table
 from tests.predict.power.made_up_power import DEVICES, lists, unfitted
 
@@ -38,7 +38,7 @@ def test_a_limit_below_the_demand_costs_time_and_one_above_does_not() -> None:
 def test_a_fit_reproduces_the_costs_of_limits() -> None:
     demand, limit = np.full(6, 0.95), LIMITS / 250.0
     point, free = REAL.run(demand, limit), REAL.run(demand, np.ones(6))
-    runs = Limited(demand, limit, point.time_s / free.time_s, point.power)
+    runs = LimitedRuns(demand, limit, point.time_s / free.time_s, point.power)
     found = fit(runs, JobCurve())
     again = found.run(demand, limit)
     assert again.time_s == pytest.approx(runs.time, rel=0.08)

@@ -36,11 +36,21 @@ def test_sequences_that_do_not_fit_run_one_group_after_another() -> None:
     assert groups == pytest.approx(64 / ((0.9 * 40 - 14) / 1.09), rel=0.1)
 
 
+def test_a_cache_in_float8_is_read_in_half_the_time() -> None:
+    usual, small = (requests.demands(asked(kv_dtype=name), DEVICES)[0] for name in ("", "float8"))
+    assert small["cache_s"].iloc[0] == pytest.approx(usual["cache_s"].iloc[0] / 2)
+    assert small["weights_s"].iloc[0] == usual["weights_s"].iloc[0]
+    assert small["steps"].iloc[2] < usual["steps"].iloc[2], "more sequences fit"
+
+
 def test_refusals_have_reasons() -> None:
     _, reason = requests.demands(asked(network="nameless"), DEVICES)
     assert "size of the model nameless is unknown" in reason[0]
     _, reason = requests.demands(asked(network="huge-70b"), DEVICES)
     assert "do not fit" in reason[0]
+    _, reason = requests.demands(asked(devices=4.0), DEVICES)
+    assert set(reason) == {"requests on several devices have no model"}
+    assert set(requests.demands(asked(devices=1.0), DEVICES)[1]) == {""}
     found = requests.RequestPower().estimate(asked(device="unknown"), DEVICES)
     assert found["time_s"].reason[0] == "the device has no description"
 

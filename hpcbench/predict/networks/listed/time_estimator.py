@@ -11,19 +11,19 @@ from hpcbench.predict.devices.device import Device
 from hpcbench.predict.tables.prediction import Estimate
 
 
-class OperatorTime(Protocol):
+class TimeEstimator(Protocol):
     """A model of the time of operators."""
 
     def estimate(self, operators: pd.DataFrame, devices: Mapping[str, Device], in_stream: bool) -> Estimate:
         """Return the logarithms of the times in seconds; with `in_stream`, without the cost of launches."""
 
 
-class LeftOut(OperatorTime, Protocol):
+class LeftOutEstimator(TimeEstimator, Protocol):
     """Models that did not see what they are asked for: an operator that is estimated is one of a new network."""
 
     @property
-    def model(self) -> OperatorTime:
+    def model(self) -> TimeEstimator:
         """Return the model that saw everything."""
 
-    def without(self, device: str) -> OperatorTime:
+    def without(self, device: str) -> TimeEstimator:
         """Return a model that did not see a device."""

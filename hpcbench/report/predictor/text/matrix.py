@@ -10,10 +10,10 @@ import pandas as pd
 from hpcbench.predict.choice.recommendation import Recommendation
 from hpcbench.predict.results.choices import best_device, by_case, within
 from hpcbench.predict.results.table import ENERGY, PRICE, TIME
+from hpcbench.report.predictor.text.columns import device_in_state
+from hpcbench.report.predictor.text.quantities import quantity
+from hpcbench.report.predictor.text.summary import Wanted
 from hpcbench.report.text.numbers import column_format, duration
-from hpcbench.report.text.predictions.columns import device_in_state
-from hpcbench.report.text.predictions.quantities import quantity
-from hpcbench.report.text.predictions.summary import Wanted
 from hpcbench.report.text.text_columns import Column
 
 if TYPE_CHECKING:

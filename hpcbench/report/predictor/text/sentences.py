@@ -68,8 +68,8 @@ def best_state(best: BestState) -> str:
     state.`
     """
     if not best.state:
-        why = f"no lower {best.setting} is predicted to save energy"
-        return f"{best.device} needs least energy in its default state: {why}."
+        usual = f"{best.device} needs least energy in its default state."
+        return f"{usual} No lower {best.setting} is predicted to save energy."
     more = f"{_percent(best.time - 1.0)} more time"
     if best.is_certain:
         less = f"{_percent(1.0 - best.energy.value)} less energy {_interval(best.energy)}"
@@ -89,7 +89,7 @@ def within_limit(found: WithinLimit) -> Iterator[str]:
     )
     yield from (f"{words}: {_names(members)}." for words, members in parts if members)
     if not found.limited.within:
-        yield f"The 90 % PI of no device is within {limit}."
+        yield f"No device has its whole 90 % PI within {limit}."
     elif found.best is None:
         yield f"No energy is predicted for those within {limit}."
     else:

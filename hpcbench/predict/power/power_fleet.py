@@ -1,4 +1,4 @@
-"""The power models of all measured devices, and that of a device which was not measured."""
+"""The fleet of power models: those of all measured devices, and that of a device which was not measured."""
 
 from __future__ import annotations
 
@@ -14,13 +14,16 @@ from hpcbench.predict.power import utilization
 from hpcbench.predict.power.device_power import TYPICAL, DevicePower, Rows, fit_power, fit_steps
 
 _MOST_ROWS = 3000  # of the operators of one device in the fit of coefficients
-_CONFIGURATIONS = 30.0  # that the operators of one device count as, against the prior
-# Steps of networks last long enough for the sensor; readings of short kernels include what ran before them.
-_STEPS_COUNT = 3.0  # as many times as operators
+# The weights are assumptions: the configurations that the operators of one device count as, against the prior; how many
+# times more the steps of networks count; and the strength of the prior, in configurations. Steps of networks last long
+# enough for the sensor; readings of short kernels include what ran before them.
+_CONFIGURATIONS = 30.0
+_STEPS_COUNT = 3.0
+_STRENGTH = 0.1
 
 
 @dataclass(frozen=True)
-class Fleet:
+class PowerFleet:
     """Models by the name of the device, and those of all other devices: for steps of networks, and for operators."""
 
     measured: Mapping[str, DevicePower]
@@ -45,7 +48,7 @@ class Fleet:
         }
 
     @classmethod
-    def from_json(cls, stored: Mapping[str, Any]) -> Fleet:
+    def from_json(cls, stored: Mapping[str, Any]) -> PowerFleet:
         """Return the models that `to_json` returned."""
         measured = {name: DevicePower.from_json(each) for name, each in stored["measured"].items()}
         typical = DevicePower.from_json(stored["typical"])
@@ -54,7 +57,7 @@ class Fleet:
 
 def fit(
     steps: Mapping[str, Rows], operators: Mapping[str, Rows], fitted: Mapping[str, DevicePower] | None = None
-) -> Fleet:
+) -> PowerFleet:
     """Return the models of the devices with measured steps of networks, or with measured operators.
 
     The typical model has coefficients from all devices, and the means of the devices' voltage curves, caps and times
@@ -72,7 +75,7 @@ def fit(
     measured = dict(by_steps)
     for name, rows in thinned.items():
         measured.setdefault(name, fit_power(rows, typical))
-    return Fleet(measured, typical, typical_operators)
+    return PowerFleet(measured, typical, typical_operators)
 
 
 def thin(rows: Rows, most: int = _MOST_ROWS) -> Rows:
@@ -95,7 +98,7 @@ def _typical(fitted: list[DevicePower], rows: Iterable[tuple[Rows, float]]) -> D
     if not powers:
         return mean
     found = utilization.fit(
-        np.concatenate(matrices), np.concatenate(powers), np.concatenate(weights), utilization.PRIOR, 0.1
+        np.concatenate(matrices), np.concatenate(powers), np.concatenate(weights), utilization.PRIOR, _STRENGTH
     )
     return replace(mean, coefficients=found)
 

@@ -10,8 +10,8 @@ import pandas as pd
 
 from hpcbench.predict.results.choices import best_device, best_states, within
 from hpcbench.predict.results.table import ENERGY, FITS, FITS_NOT, MAY_FIT, PRICE, TIME
-from hpcbench.report.text.predictions import sentences
-from hpcbench.report.text.predictions.columns import device_in_state
+from hpcbench.report.predictor.text import sentences
+from hpcbench.report.predictor.text.columns import device_in_state
 
 if TYPE_CHECKING:
     from hpcbench.predict.results.predictions import Predictions

@@ -19,8 +19,8 @@ from hpcbench.predict.results.table import (
     THROUGHPUT,
     TIME,
 )
+from hpcbench.report.predictor.text.quantities import known_quantities
 from hpcbench.report.text.numbers import PREDICTION_INTERVAL, between, column_format
-from hpcbench.report.text.predictions.quantities import known_quantities
 from hpcbench.report.text.text_columns import NEVER, Column
 
 if TYPE_CHECKING:

@@ -1,1 +1,0 @@
-"""Predictions in words and columns, for the terminal and the page."""
