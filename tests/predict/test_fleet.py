@@ -152,5 +152,5 @@ def test_operators_that_no_model_of_times_can_use_are_flaws(fitted: Fleet) -> No
     data = rows_to_train_on(raw_files.folder())
     slow = data.operators.head(3).assign(clock_mhz=1.0)
     found = fit(replace(data, operators=pd.concat([data.operators, slow], ignore_index=True)))
-    flaw = "times of operators: 3 rows left out: their clock is below the boost clock"
+    flaw = "3 rows left out of the model of times (their clock is below the boost clock)"
     assert found.basis.flaws == (*fitted.basis.flaws, flaw)

@@ -182,7 +182,7 @@ def test_runs_of_sweeps_are_data(command_line: CommandLine, train: str) -> None:
     (command_line.workspace / "trial.yaml").write_text(json.dumps(trial))
     command_line("sweep", "trial.yaml", "--site", command_line.site(), "--local", "--name", "first")
     fitted = command_line("predictor", "fit", "first", train, "-o", "mine.json")
-    assert "first: 1 run left out: " in fitted.stderr
+    assert "first: 1 run left out (" in fitted.stderr
     assert "wrote models of 60 rows" in fitted.stderr
     error = command_line("predictor", "fit", "second", expect=2).stderr
     assert "error: 'second' not found" in error
@@ -231,7 +231,7 @@ def test_rows_of_a_device_without_a_description_are_counted(invoke: CommandLine)
     rows = operators(("GPU A", "GPU B"), 1)
     rows = rows.assign(device=rows["device"].replace("GPU B", "GPU X"))
     folder = write(invoke.workspace / "data", operators_time=rows)
-    warning = "GPU X: 30 rows not used: the device has no description (docs/reference/devices.md)"
+    warning = "GPU X: 30 rows not used, because the device has no description (docs/reference/devices.md)"
     assert warning in one_line(invoke("predictor", "fit", folder).stderr)
     assert f"flaw: {warning}" in one_line(invoke("predictor", "show").stdout)
     described = write(invoke.workspace / "described", operators_time=operators(("GPU A", "GPU B"), 1))
