@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from hpcbench.commands.shared.predictions.model_file import MOST_BYTES
 from tests.conftest import CommandLine
 from tests.predict.sets import raw_files
 
@@ -55,6 +56,16 @@ def test_models_are_fitted_written_and_shown(invoke: CommandLine, train: str) ->
     assert as_json["rows"] == {"gemm": {"GPU A": 30, "GPU B": 30}}
     assert as_json["typical_errors"][0]["kind"] == "gemm"
     assert invoke("predictor", "show", "--data", train).stdout == shown
+
+
+def test_a_model_file_that_is_too_large_is_refused(invoke: CommandLine) -> None:
+    file = invoke.workspace / "fleet.json"
+    with file.open("wb") as opened:
+        opened.truncate(MOST_BYTES + 1)
+    said = invoke("predictor", "show", "fleet.json", expect=2).stderr
+    assert "fleet.json" in said
+    assert "it is larger than 256 MB" in said
+    assert "hint: make one: hpcbench predictor fit" in said
 
 
 def test_a_model_file_of_other_data_damaged_or_foreign_is_refused(invoke: CommandLine, train: str) -> None:
