@@ -54,12 +54,12 @@ def test_large_errors_are_problems_on_a_gpu_only() -> None:
 
 def test_cases_without_time_energy_or_result_are_problems() -> None:
     error = {"message": "CUDA error"}
-    rows = [row("c1", time_s="", reason="why not"), row("c3", energy_j="", missing="energy: no")]
+    rows = [row("c1", time_s="", reason="why not"), row("c3", energy_j="", missing="energy not predicted: no")]
     records = [record("c1"), record("c2"), record("c3"), record("c4", status="failed", error=error)]
     assert predict.compared(rows, records, True).problems == [
         "vgg16 16: not predicted: why not",
         "vgg16 16: not predicted: it has no row",
-        "vgg16 16: no energy: energy: no",
+        "vgg16 16: energy not predicted: no",
         "vgg16 16: failed: CUDA error",
     ]
 

@@ -90,7 +90,7 @@ def compared(rows: Sequence[Row], records: Sequence[Record], on_cpu: bool) -> Ou
             inside += low <= measured <= high
             shown = f"{predicted * 1e3:.3f} ms ({low * 1e3:.3f} to {high * 1e3:.3f})"
             evidence.append(f"{name}: predicted {shown}, measured {measured * 1e3:.3f} ms: {errors[-1]:+.0%}")
-            problems += [] if row["energy_j"] else [f"{name}: no energy: {row['missing']}"]
+            problems += [] if row["energy_j"] else [f"{name}: {row['missing']}"]
     if errors:
         off = statistics.median(map(abs, errors))
         evidence.append(f"median error {off:.0%}; {inside} of {len(errors)} times are inside their 90 % interval")

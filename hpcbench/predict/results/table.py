@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
+from hpcbench.predict.results.work import work
 from hpcbench.predict.tables.operators import too_much_unknown
 from hpcbench.predict.tables.prediction import VALUES
 
@@ -57,15 +58,15 @@ def results(
     """Return the table of results for the rows of `asked`, as of `cases.asked`.
 
     `predictions` are by quantity of QUANTITIES, in the order of `asked`, with the columns of `tables.prediction`;
-    quantities that are missing are empty. `memory_bytes` is the memory of each device. The table has the columns KEY;
-    each quantity with its interval; `limit`; `device_memory_bytes`, and `fits`: whether the predicted memory is in it
-    (`yes`, `no`, `maybe`, or empty if unknown); `reason`, why a row has no time; `missing`, why it lacks other
-    quantities, and `missing_of_site`, why it lacks those of OF_SITE; `device_measured`, whether its device is one of
-    `measured`; `predicted_from`, which model its time is from; and BASIS.
+    quantities that are missing are empty. `memory_bytes` is the memory of each device. The table has the columns KEY
+    and `work.WORK`; each quantity with its interval; `limit`; `device_memory_bytes`, and `fits`: whether the predicted
+    memory is in it (`yes`, `no`, `maybe`, or empty if unknown); `reason`, why a row has no time; `missing`, why it
+    lacks other quantities, and `missing_of_site`, why it lacks those of OF_SITE; `device_measured`, whether its device
+    is one of `measured`; `predicted_from`, which model its time is from; and BASIS.
     """
     index = asked.index
     refused = _refusals(asked, predictions.get(TIME), explained)
-    found = asked[list(KEY)].copy()
+    found = asked[list(KEY)].join(work(asked))
     for quantity in QUANTITIES:
         frame = predictions.get(quantity)
         for name, column in zip((quantity, *limits_of(quantity)), VALUES, strict=True):

@@ -15,6 +15,7 @@ from hpcbench.report.html import page_model
 from hpcbench.report.html.figure import on_page
 from hpcbench.report.predictor.text.case_tables import kind_columns, state_columns
 from hpcbench.report.predictor.text.columns import columns
+from hpcbench.report.predictor.text.headline import headline
 from hpcbench.report.predictor.text.overview import (
     about_overview,
     overview_columns,
@@ -58,7 +59,7 @@ def page_of_predictions(
     several = len(cases) > 1
     return page_model.Page(
         title=f"{predictions.experiment}: predictions",
-        subtitle=(predictions.model,) if predictions.model else (),
+        subtitle=tuple(filter(None, (headline(predictions.results), predictions.model))),
         created_at=created_at,
         headlines=(
             *_of_all(predictions, wanted),

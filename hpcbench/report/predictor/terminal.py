@@ -14,6 +14,7 @@ from rich.text import Text
 from hpcbench.predict.results.choices import by_case
 from hpcbench.report.predictor.text.case_tables import kind_columns, state_columns
 from hpcbench.report.predictor.text.columns import columns
+from hpcbench.report.predictor.text.headline import headline
 from hpcbench.report.predictor.text.matrix import matrices
 from hpcbench.report.predictor.text.overview import about_overview, overview_columns, overview_title
 from hpcbench.report.predictor.text.summary import (
@@ -36,11 +37,12 @@ _MOST_NOTES = 10
 
 
 def print_predictions(predictions: Predictions, wanted: Wanted, states: frozenset[str], console: Console) -> None:
-    """Print the predictions of each case, or of more than MOST_CASES cases one row per case.
+    """Print what is predicted, and the predictions of each case, or of more than MOST_CASES cases one row per case.
 
     Tables have the default states of the devices, and those with the labels `states`.
     """
     found = by_case(predictions.results)
+    console.print(Text(f"{headline(predictions.results)}\n", style="bold"), soft_wrap=True)
     if len(found) > MOST_CASES:
         _print_many(predictions, wanted, states, console)
     else:

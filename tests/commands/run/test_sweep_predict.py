@@ -214,7 +214,7 @@ def test_a_sweep_shows_predicted_next_to_measured_times(with_environments: Calla
         assert row["predicted_time_verdict"] in ("inside", "above", "below", "other device")
     text = command_line("report", env={"COLUMNS": "200"}).stdout
     assert "measured / predicted" in text
-    assert "Predictions were made before the measurements." in text
+    assert "Predictions for epyc-7742 were made before the measurements." in text
     command_line("report", "--html", "page.html")
     assert '<section id="predictions"' in (command_line.workspace / "page.html").read_text("utf-8")
     command_line("predictor", "fit", "one", "-o", "fleet.json")

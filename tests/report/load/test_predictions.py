@@ -93,13 +93,13 @@ def test_the_ranking_has_predicted_next_to_measured_times(predicted: MakeResults
     assert "100.0 - 400.0" in rows["8"]
     assert "1.00x" in rows["8"]
     assert "50.0 " in rows["16"]
-    assert "4.00x above" in rows["16"]
+    assert "4.00x (above PI)" in rows["16"]
     assert rows["32"].split("1.00x")[1].split()[4:6] == ["-", "-"]
 
 
 def test_sentences_name_the_model_the_cases_outside_and_those_without_a_prediction(predicted: MakeResults) -> None:
     text = printed(predicted(*THREE))
-    assert f"Predictions were made before the measurements. {MODEL}." in text
+    assert f"Predictions for my-node were made before the measurements. {MODEL}." in text
     assert "The measured step time is inside its 90 % PI in 1 of 2 cases." in text
     assert "The median factor between measured and predicted values is 2.00x." in text
     outside = "Outside the 90 % PI: batch_size=16: step time 4.00x the prediction, 200 ms (90 % PI 25 ms - 100 ms)"
@@ -205,7 +205,7 @@ def test_predictions_are_printed_on_terminals_of_any_width(width: int, predicted
     text = printed(predicted(*THREE), width)
     table = text[: text.index("Predictions were made")]
     assert "25.0 - 100.0" in table
-    assert "4.00x above" in table
+    assert "4.00x (above PI)" in table
     assert max(map(len, table.splitlines()[2:])) <= width
 
 

@@ -25,7 +25,7 @@ from hpcbench.analysis.results import Results
 from hpcbench.analysis.stats.ratio_text import times
 from hpcbench.core.samples import INTERFERENCE
 from hpcbench.report.text.numbers import between, formatter
-from hpcbench.util.text import plural
+from hpcbench.util.text import in_short_list, plural
 
 MAX_OUTSIDE, MAX_REASONS = 5, 3
 _COMPARED = (INSIDE, ABOVE, BELOW)
@@ -37,8 +37,10 @@ def prediction_notes(results: Results) -> Iterator[str]:
     """Yield the sentences on predictions, if any sweep of the report has them."""
     if not results.predictions:
         return
+    devices = list(map(str, results.cases[DEVICE].dropna().unique())) if DEVICE in results.cases else []
+    where = f" for {in_short_list(devices)}" if devices else ""
     for model in dict.fromkeys(each.model for each in results.predictions):
-        yield f"Predictions were made before the measurements. {model}."
+        yield f"Predictions{where} were made before the measurements. {model}."
     yield from summaries(results)
     yield from _outside(results)
     yield from _other_devices(results)

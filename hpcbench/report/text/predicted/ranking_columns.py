@@ -33,8 +33,8 @@ def predicted_columns(cases: pd.DataFrame) -> list[Column]:
 
 
 def ratio_cell(case: dict[Any, Any], quantity: Predicted) -> str:
-    """Return `0.97x`, or `1.84x above` for a measured value that is not in the interval; `-` without a value."""
+    """Return `0.97x`, or `1.84x (above PI)` for a measured value outside the interval; `-` without a value."""
     ratio, verdict = case[quantity.ratio], case[quantity.verdict]
     if pd.isna(ratio):
         return "-"
-    return times(ratio) if pd.isna(verdict) or verdict == INSIDE else f"{times(ratio)} {verdict}"
+    return times(ratio) if pd.isna(verdict) or verdict == INSIDE else f"{times(ratio)} ({verdict} PI)"

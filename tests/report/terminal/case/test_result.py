@@ -62,7 +62,7 @@ def test_checked_data_have_their_counts_and_the_bias_of_classes() -> None:
 @pytest.mark.parametrize(
     ("changes", "text"),
     [
-        ({}, "100 ms (90 % PI 50 ms - 150 ms) on l4; measured / predicted 2.00x above; all runs had interference"),
+        ({}, "100 ms (90 % PI 50 ms - 150 ms) on l4; measured / predicted 2.00x (above PI); all runs had interference"),
         ({TIME.verdict: "inside"}, "100 ms (90 % PI 50 ms - 150 ms) on l4; measured / predicted 2.00x"),
         ({TIME.verdict: None, TIME.ratio: None}, "100 ms (90 % PI 50 ms - 150 ms) on l4; not measured"),
         ({TIME.column: None, REASON: "it is odd"}, "unknown (it is odd)"),
