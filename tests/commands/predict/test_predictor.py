@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from hpcbench.commands.shared.predictions.model_file import MOST_BYTES
 from tests.conftest import CommandLine
 from tests.predict.sets import raw_files
 
@@ -58,6 +59,16 @@ def test_models_are_fitted_written_and_shown(invoke: CommandLine, train: str) ->
     assert compared.stdout == shown
     assert f"fitted on the data in {train}" in compared.stderr
     assert "power" not in shown, "no power was measured"
+
+
+def test_a_model_file_that_is_too_large_is_refused(invoke: CommandLine) -> None:
+    file = invoke.workspace / "fleet.json"
+    with file.open("wb") as opened:
+        opened.truncate(MOST_BYTES + 1)
+    said = invoke("predictor", "show", "fleet.json", expect=2).stderr
+    assert "fleet.json" in said
+    assert "it is larger than 256 MB" in said
+    assert "hint: make one: hpcbench predictor fit" in said
 
 
 def test_a_model_file_of_other_data_damaged_or_foreign_is_refused(invoke: CommandLine, train: str) -> None:
