@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from hpcbench.config.devices.reported_names import plain
 from hpcbench.config.devices.table import DeviceTable
@@ -16,10 +16,14 @@ from hpcbench.predict.devices.measured import measured_cpus, with_measured_gpu
 
 @dataclass(frozen=True)
 class KnownDevices:
-    """The table of described devices, and the measured peaks of machines by their types of nodes."""
+    """The table of described devices, and the measured peaks of machines by their types of nodes.
+
+    `fitted` are the devices of fitted models, by each of their names: they are found if nothing else has their name.
+    """
 
     table: DeviceTable
     machines: Mapping[str, MachinePeaks]
+    fitted: Mapping[str, Device] = field(default_factory=dict)
 
     def find(self, name: str, kind: str | None = None) -> Device:
         """Return the device of a name: of a description, a node or a type of node, or as tools report it.
@@ -36,6 +40,9 @@ class KnownDevices:
         short = self.table.short_name(name)
         if short is not None:
             return self._of_sheet(short)
+        own = self._fitted(name)
+        if own is not None:
+            return own
         raise self._not_found([name])
 
     def check(self, names: Iterable[str]) -> None:
@@ -102,10 +109,14 @@ class KnownDevices:
         return with_measured_gpu(described(short, self.table.descriptions[short]), machine)
 
     def _knows(self, name: str) -> bool:
-        return bool(self.table.short_name(name) or self._machine(name) or self._with_cpus(name))
+        found = self.table.short_name(name) or self._machine(name) or self._with_cpus(name) or self._fitted(name)
+        return found is not None
 
     def _not_found(self, names: Sequence[str]) -> UserError:
-        return self.table.not_found(names, [*self.machines, *self._hosts()])
+        return self.table.not_found(names, [*self.machines, *self._hosts(), *self.fitted])
+
+    def _fitted(self, name: str) -> Device | None:
+        return next((device for each, device in self.fitted.items() if plain(each) == plain(name)), None)
 
     def _machine(self, name: str) -> MachinePeaks | None:
         """Return the machine of a node or a type of nodes."""
