@@ -146,9 +146,8 @@ def predict_command(
 ) -> int:
     """Predict time, power and energy of the cases of EXPERIMENT on devices, without running them.
 
-    MODEL is a shipped model such as resnet50, or one of a library such as torchvision/resnet50: by default for
-    inference. FILE is an ONNX file, or a program that torch.export.save wrote (.pt2). Each value has a 90 % prediction
-    interval. A recommendation is made only if the interval of the ratio of two devices allows it.
+    MODEL is a shipped model, or one of a library, for inference by default. FILE is an ONNX file, or one of
+    torch.export.save (.pt2). Each value has a 90 % prediction interval, and so has the ratio of two devices.
     """
     wanted = _wanted(fastest, least_energy, within)
     asked = requested({"json": as_json}, {"csv": csv_file, "html": html_file}, outputs, figures)

@@ -145,7 +145,7 @@ def test_a_case_on_another_device_is_not_compared(make_record: Callable[..., Rec
     text = printed(found)
     assert "Not compared: 1 case predicted on my-node, but measured on another CPU." in text
     assert "in 0 of 1 case." in text
-    assert "4.00x other device" in text
+    assert "4.00x (other device)" in text
 
 
 def test_the_page_lists_values_outside_their_interval_first(predicted: MakeResults) -> None:
@@ -203,7 +203,7 @@ def test_json_and_papers_have_the_predictions(predicted: MakeResults) -> None:
 @pytest.mark.parametrize("width", [160, 100, 80, 65])
 def test_predictions_are_printed_on_terminals_of_any_width(width: int, predicted: MakeResults) -> None:
     text = printed(predicted(*THREE), width)
-    table = text[: text.index("Predictions were made")]
+    table = text[: text.index("Predictions for ")]
     assert "25.0 - 100.0" in table
     assert "4.00x (above PI)" in table
     assert max(map(len, table.splitlines()[2:])) <= width

@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 
 from hpcbench.analysis.cases.quantities import TIME as MEASURED
-from hpcbench.analysis.predicted.columns import INSIDE, TIME, Predicted
+from hpcbench.analysis.predicted.columns import INSIDE, OTHER_DEVICE, TIME, Predicted
 from hpcbench.analysis.stats.ratio_text import times
 from hpcbench.report.text.numbers import PREDICTION_INTERVAL, between, column_format
 from hpcbench.report.text.text_columns import Column
@@ -33,8 +33,10 @@ def predicted_columns(cases: pd.DataFrame) -> list[Column]:
 
 
 def ratio_cell(case: dict[Any, Any], quantity: Predicted) -> str:
-    """Return `0.97x`, or `1.84x (above PI)` for a measured value outside the interval; `-` without a value."""
+    """Return `0.97x`, `1.84x (above PI)` for a measured value outside the interval, or `-` without a value."""
     ratio, verdict = case[quantity.ratio], case[quantity.verdict]
     if pd.isna(ratio):
         return "-"
-    return times(ratio) if pd.isna(verdict) or verdict == INSIDE else f"{times(ratio)} ({verdict} PI)"
+    if pd.isna(verdict) or verdict == INSIDE:
+        return times(ratio)
+    return f"{times(ratio)} ({verdict})" if verdict == OTHER_DEVICE else f"{times(ratio)} ({verdict} PI)"
