@@ -11,14 +11,15 @@ from rich.console import Console
 
 from hpcbench.config.pricing import Price
 from hpcbench.predict.calibration.intervals import Calibration
-from hpcbench.predict.choice.ratios import Ratio
+from hpcbench.predict.choice.ratios import Candidate, Ratio
+from hpcbench.predict.choice.recommendation import Compared, Recommendation
 from hpcbench.predict.choice.states import UNSEEN, StateErrors
 from hpcbench.predict.devices.device import Device
 from hpcbench.predict.results.choices import CLOCK, BestState
 from hpcbench.predict.results.table import ENERGY, OF_LIST, OF_NAME, PRICE, SOURCE, TIME
 from hpcbench.report.predictor.terminal import print_predictions
 from hpcbench.report.predictor.text.case_tables import kind_columns
-from hpcbench.report.predictor.text.sentences import basis, best_state
+from hpcbench.report.predictor.text.sentences import basis, best_state, recommendation
 from hpcbench.report.predictor.text.summary import Wanted, bases, recommendations
 from tests.report.predictor.made_predictions import made_predictions, question
 
@@ -107,7 +108,30 @@ def test_within_a_limit() -> None:
     assert "Within 66 ms: h100-sxm, l40s." in text
     assert "May be within 66 ms: h100-sxm at 960 MHz" in text
     assert "Not within 66 ms: a100-pcie-40" in text
-    assert "Of those within 66 ms: l40s needs least energy" in text
+    assert "Recommended within 66 ms: l40s needs least energy" in text
+
+
+def test_the_only_device_within_a_limit_is_recommended() -> None:
+    text = printed(wanted=Wanted(within_s=0.061))
+    assert "Recommended within 61 ms: h100-sxm, the only device whose whole 90 % PI is within it." in text
+
+
+def test_a_case_that_the_host_limits_on_all_devices_is_not_compared() -> None:
+    made = made_predictions(question(1))
+    rows = made.results[made.results["device"] != "unknown-device"]
+    (text,) = recommendations(rows.assign(limit="launch"), made, Wanted((TIME,)))
+    assert text.startswith(
+        "The host limits the time on h100-sxm, l40s and a100-pcie-40: it launches kernels more slowly"
+    )
+    mixed = rows.assign(limit=["launch", *["compute"] * (len(rows) - 1)])
+    (other,) = recommendations(mixed, made, Wanted((TIME,)))
+    assert other.startswith("Inconclusive: ")
+
+
+def test_a_limit_of_an_interval_is_not_shown_as_zero() -> None:
+    best, other = Candidate("a", 0.0, 0.1), Candidate("b", 0.2, 0.1)
+    found = Recommendation(best, (Compared(other, Ratio(0.48, 0.23, 0.9962)),))
+    assert recommendation(found, TIME) == "a is fastest: 52 % less time than b (90 % PI 0.4 to 77 %)."
 
 
 def test_a_limit_that_no_interval_keeps() -> None:
@@ -122,7 +146,8 @@ def test_within_a_limit_the_best_device_and_clock_are_named() -> None:
         "Within 200 ms: a100-pcie-40 (default, 960 MHz), h100-sxm (default, 960 MHz), l40s (default, 960 MHz)." in text
     )
     assert (
-        "Of those within 200 ms: l40s at 960 MHz needs least energy: 24 % less energy than a100-pcie-40 at 960" in text
+        "Recommended within 200 ms: l40s at 960 MHz needs least energy: 24 % less energy than a100-pcie-40 at 960"
+        in text
     )
     assert "l40s needs least energy at 960 MHz: 28 % less energy" in text
 
@@ -134,7 +159,7 @@ def test_shares_basis_and_refusals_are_printed() -> None:
     others = "device not measured: 312 measurements of 5 devices; power from 2 other devices"
     assert f"based on: a100-pcie-40, h100-sxm: {others}" in text
     assert "based on: l40s: measured device: 60 of 312 measurements of 5 devices; power measured on it" in text
-    assert "unknown-device: not predicted: description of device 'unknown-device' not found" in text
+    assert "unknown-device: not predicted: description of device 'unknown-device' not found; not compared" in text
 
 
 def test_a_case_with_four_devices_fits_a_screen() -> None:

@@ -27,6 +27,14 @@ _AS_GOOD = {TIME: "may be as fast", ENERGY: "may need as little energy", PRICE: 
 _NOUN = {TIME: "time", ENERGY: "energy", PRICE: "cost"}
 
 
+def host_limits(names: Sequence[str]) -> str:
+    """Return that the host limits the time of a case on all devices, so that they cannot be compared."""
+    return (
+        f"The host limits the time on {in_short_list(names)}: it launches kernels more slowly than they compute. "
+        "A larger batch shows which device is faster."
+    )
+
+
 def recommendation(found: Recommendation, quantity: str) -> str:
     """Return which candidate is best and by how much, or that the result is inconclusive.
 
@@ -53,8 +61,13 @@ def _less(other: Compared, quantity: str) -> str:
 
 
 def _interval(ratio: Ratio) -> str:
-    low, high = (round(100 * (1.0 - each)) for each in (ratio.high, ratio.low))
-    return f"(90 % PI {low} to {high} %)"
+    low, high = (100 * (1.0 - each) for each in (ratio.high, ratio.low))
+    return f"(90 % PI {_not_zero(low)} to {_not_zero(high)} %)"
+
+
+def _not_zero(percent: float) -> str:
+    """Return a whole number of percent, or one significant digit if it rounds to 0."""
+    return f"{percent:.0f}" if abs(percent) >= 0.5 else f"{percent:.1g}"
 
 
 def _percent(part: float) -> str:
@@ -93,10 +106,16 @@ def within_limit(found: WithinLimit) -> Iterator[str]:
     elif found.best is None:
         yield f"No energy is predicted for those within {limit}."
     else:
-        if found.best.others:
-            yield f"Of those within {limit}: {recommendation(found.best, ENERGY)}"
+        yield _of_those_within(found.best, limit)
         if found.state:
             yield best_state(found.state)
+
+
+def _of_those_within(best: Recommendation, limit: str) -> str:
+    """Return which device is recommended within a limit of the time: the only one, or the one with least energy."""
+    if not best.others:
+        return f"Recommended within {limit}: {best.best.label}, the only device whose whole 90 % PI is within it."
+    return f"{'Recommended' if best.is_certain else 'Result'} within {limit}: {recommendation(best, ENERGY)}"
 
 
 def _names(members: Sequence[Candidate]) -> str:
