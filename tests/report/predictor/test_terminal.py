@@ -159,7 +159,8 @@ def test_shares_basis_and_refusals_are_printed() -> None:
     others = "device not measured: 312 measurements of 5 devices; power from 2 other devices"
     assert f"based on: a100-pcie-40, h100-sxm: {others}" in text
     assert "based on: l40s: measured device: 60 of 312 measurements of 5 devices; power measured on it" in text
-    assert "unknown-device: not predicted: description of device 'unknown-device' not found; not compared" in text
+    assert "unknown-device: not predicted: description of device 'unknown-device' not found" in text
+    assert "unknown-device: not compared, because it is not predicted" in text
 
 
 def test_a_case_with_four_devices_fits_a_screen() -> None:

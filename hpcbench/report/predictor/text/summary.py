@@ -18,6 +18,7 @@ from hpcbench.report.predictor.text.columns import device_in_state
 if TYPE_CHECKING:
     from hpcbench.predict.results.predictions import Predictions
 
+_NOT_COMPARED = "not compared, because it is not predicted"
 MOST_ON_PAGE = 20  # cases with headlines and a table of their own
 
 
@@ -73,10 +74,12 @@ def bases(rows: pd.DataFrame) -> list[str]:
 
 
 def remarks(rows: pd.DataFrame) -> list[str]:
-    """Return the remarks on the predictions of a case, for its devices."""
+    """Return the remarks on the predictions of a case, and which of its devices comparisons lack."""
     noted = rows[(rows[REMARKS] != "") & (rows["state"] == "")]
     pairs = zip(noted["device"], noted[REMARKS], strict=True)
-    return sentences.grouped((device, text) for device, texts in pairs for text in texts.split(SEPARATOR))
+    found = [(device, text) for device, texts in pairs for text in texts.split(SEPARATOR)]
+    lacking = rows[(rows["reason"] != "") & (rows["state"] == "")] if (rows["reason"] == "").any() else rows.head(0)
+    return sentences.grouped([*found, *((device, _NOT_COMPARED) for device in lacking["device"])])
 
 
 def without_room(rows: pd.DataFrame) -> list[str]:
@@ -93,7 +96,6 @@ def refusals(rows: pd.DataFrame) -> list[str]:
     These depend on the site file alone.
     """
     refused, partial = rows[rows["reason"] != ""], rows[rows["missing"] != ""]
-    end = "; not compared" if (rows["reason"] == "").any() else ""
-    found = [(device_in_state(row), f"not predicted: {row['reason']}{end}") for _, row in refused.iterrows()]
+    found = [(device_in_state(row), f"not predicted: {row['reason']}") for _, row in refused.iterrows()]
     found += [(row["device"], f"no {row['missing']}") for _, row in partial.iterrows()]
     return sentences.grouped(found)
