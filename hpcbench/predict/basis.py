@@ -76,9 +76,10 @@ def basis_of(data: DataSet) -> Basis:
 
 def _undescribed(data: DataSet) -> list[str]:
     """Return a sentence for each device without a description, whose rows no model uses."""
+    reason = "the device has no description (docs/reference/devices.md)"
     counts = pd.concat([data.operators["device"], data.networks["device"]]).value_counts(sort=False)
     return [
-        f"{device}: {plural(int(count), 'row')} not used: the device has no description (docs/reference/devices.md)"
+        f"{device}: {plural(int(count), 'row')} not used, because {reason}"
         for device, count in counts.items()
         if device not in data.devices
     ]

@@ -203,7 +203,7 @@ def fit(data: DataSet, progress: Progress = lambda done, of: None) -> Fleet:
 def _basis(data: DataSet, flaws: tuple[str, ...]) -> Basis:
     """Return what a fit rests on, with the flaws of operators that the model of their times cannot use."""
     basis = basis_of(data)
-    return replace(basis, flaws=(*basis.flaws, *(f"times of operators: {flaw}" for flaw in flaws)))
+    return replace(basis, flaws=(*basis.flaws, *flaws))
 
 
 def _fitted_devices(data: DataSet) -> dict[str, Device]:

@@ -7,11 +7,13 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 
+from hpcbench.errors import UserError
 from hpcbench.predict import fleet_file
 from hpcbench.predict.devices.device import Scaling
 from hpcbench.predict.fleet import Fleet, fit
 from hpcbench.predict.sets.data_set import DataSet, rows_to_predict, rows_to_train_on
 from tests.predict.sets import raw_files
+from tests.predict.time import made_up
 
 
 @pytest.fixture(scope="module")
@@ -34,6 +36,29 @@ def test_a_fleet_read_from_text_predicts_the_same(fitted: Fleet) -> None:
     assert again.versions == fitted.versions
     assert again.typical_errors == fitted.typical_errors
     assert again.devices == fitted.devices
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "what"),
+    [
+        ("leaf_value=", "leaf_value=x", "LightGBM cannot read a model"),
+        ("num_class=1", "num_class=x", "does not predict one value"),
+        ("num_class=1", "", "LightGBM cannot read a model"),
+    ],
+)
+def test_altered_models_of_lightgbm_are_refused_when_the_file_is_read(
+    fitted: Fleet, old: str, new: str, what: str
+) -> None:
+    """The checksum is right: a program has altered the file."""
+    pytest.importorskip("lightgbm")
+    time = made_up.fit(made_up.products(made_up.DEVICES, 150), made_up.DEVICES)
+    gemm = time.core.efficiencies["gemm"]
+    altered = replace(gemm, shared=replace(gemm.shared, text=gemm.shared.text.replace(old, new)))
+    assert altered != gemm
+    fleet = replace(fitted, operator_time=replace(time, core=replace(time.core, efficiencies={"gemm": altered})))
+    with pytest.raises(UserError, match=what) as caught:
+        fleet_file.from_text(fleet_file.to_text(fleet), "fleet.json")
+    assert (caught.value.where, caught.value.hint) == ("fleet.json", "fit it again: hpcbench predictor fit")
 
 
 def test_intervals_surround_predictions_and_refused_rows_have_reasons(fitted: Fleet) -> None:
@@ -127,5 +152,5 @@ def test_operators_that_no_model_of_times_can_use_are_flaws(fitted: Fleet) -> No
     data = rows_to_train_on(raw_files.folder())
     slow = data.operators.head(3).assign(clock_mhz=1.0)
     found = fit(replace(data, operators=pd.concat([data.operators, slow], ignore_index=True)))
-    flaw = "times of operators: 3 rows left out: their clock is below the boost clock"
+    flaw = "3 rows left out of the model of times (their clock is below the boost clock)"
     assert found.basis.flaws == (*fitted.basis.flaws, flaw)

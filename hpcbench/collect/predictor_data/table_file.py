@@ -16,7 +16,7 @@ SUFFIXES = (".parquet", ".csv")
 def read_table(path: Path) -> pd.DataFrame:
     """Return the rows of a file, numbered from 0; all columns of CSV are text.
 
-    Raise UserError if it is not a table, or if pyarrow is missing.
+    Raise UserError if it is not a table, if commas do not separate its columns, or if pyarrow is missing.
     """
     if path.suffix == ".parquet" and importlib.util.find_spec("pyarrow") is None:
         what = "Parquet requires pyarrow, which is not installed"
@@ -29,7 +29,15 @@ def read_table(path: Path) -> pd.DataFrame:
         raise
     except (ValueError, UnicodeError) as error:  # parsers of pandas and pyarrow raise subclasses of ValueError
         raise _unreadable(path, error) from error
+    if path.suffix == ".csv" and len(table.columns) == 1 and (separator := _other_separator(str(table.columns[0]))):
+        what = f"the columns are separated by {separator}"
+        raise UserError(what, where=str(path), hint="separate them by commas, with a point as decimal separator")
     return table.reset_index(drop=True)
+
+
+def _other_separator(header: str) -> str:
+    """Return the name of the separator in the header of a table that has no comma; empty if it has none."""
+    return next((name for mark, name in ((";", "semicolons"), ("\t", "tabs"), ("|", "'|'")) if mark in header), "")
 
 
 def _unreadable(path: Path, error: Exception) -> UserError:

@@ -20,7 +20,7 @@ from hpcbench.predict.measured.data_set import is_profile, of_profile, of_runs
 from hpcbench.predict.sets.data_set import DataSet, merged, rows_to_predict, rows_to_train_on
 from hpcbench.predict.sets.formats import format_of, known_names
 from hpcbench.predict.sets.implausible import implausible
-from hpcbench.util.console import print_warning
+from hpcbench.util.console import print_warning, print_warnings
 
 
 def training_data(context: click.Context, sources: Sequence[str]) -> DataSet:
@@ -34,8 +34,13 @@ def training_data(context: click.Context, sources: Sequence[str]) -> DataSet:
 
 
 def data_to_predict(context: click.Context, folder: str) -> DataSet:
-    """Return all rows of a folder. Print a warning for tables with unknown names. Raise UserError for invalid data."""
-    return described(rows_to_predict(folder_tables(Path(folder))), _known(context))
+    """Return all rows of a folder. Print a warning for tables with unknown names, and for misspelt targets.
+
+    Raise UserError for invalid data.
+    """
+    data = rows_to_predict(folder_tables(Path(folder)))
+    print_warnings(data.flaws)
+    return described(data, _known(context))
 
 
 def described(data: DataSet, known: KnownDevices) -> DataSet:

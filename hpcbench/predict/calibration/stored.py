@@ -14,12 +14,14 @@ def to_json(calibration: Calibration) -> dict[str, Any]:
         "clusters": calibration.clusters,
         "cluster": calibration.cluster,
         "quantiles": {name: float(value) for name, value in sorted(calibration.quantiles.items())},
+        "effects": {name: float(value) for name, value in sorted(calibration.effects.items())},
     }
 
 
 def from_json(stored: Mapping[str, Any]) -> Calibration:
     """Return the calibration that `to_json` returned."""
-    return Calibration(int(stored["clusters"]), float(stored["cluster"]), dict(stored["quantiles"]))
+    quantiles, effects = dict(stored["quantiles"]), dict(stored["effects"])
+    return Calibration(int(stored["clusters"]), float(stored["cluster"]), quantiles, effects)
 
 
 def all_to_json(calibrations: Mapping[str, Calibration]) -> dict[str, Any]:

@@ -54,4 +54,4 @@ def of_runs(repetitions: pd.DataFrame, file: str, profile: pd.DataFrame) -> Data
 
 
 def _flaws(file: str, what: str, left_out: Mapping[str, int]) -> tuple[str, ...]:
-    return tuple(f"{file}: {plural(count, what)} left out: {reason}" for reason, count in left_out.items())
+    return tuple(f"{file}: {plural(count, what)} left out ({reason})" for reason, count in left_out.items())

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from hpcbench.predict.boosting import lightgbm
+from hpcbench.predict.boosting import booster, checked, lightgbm
 from hpcbench.predict.operators.roofline import ATTENTIONS
 from hpcbench.predict.tables.prediction import Floats
 
@@ -59,9 +59,9 @@ class Learned:
         for name, text in self.models.items():
             places = np.flatnonzero(families == name)
             if len(places):
-                booster = lightgbm().Booster(model_str=text)
+                model = booster(text)
                 values = _with_exact(features, rows)[list(self.columns[name])].iloc[places].to_numpy(dtype="float64")
-                found[places] = np.asarray(booster.predict(values, num_threads=1))
+                found[places] = np.asarray(model.predict(values, num_threads=1))
         return found
 
     def covers(self, rows: pd.DataFrame) -> NDArray[np.bool_]:
@@ -75,9 +75,10 @@ class Learned:
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Learned:
-        """Return the models that `to_json` returned."""
+        """Return the models that `to_json` returned. Raise ValueError if LightGBM cannot read one."""
         columns = {name: tuple(each) for name, each in stored["columns"].items()}
-        return cls(columns, dict(stored["models"]), frozenset(stored["covered"]))
+        models = {name: checked(text, len(columns[name])) for name, text in stored["models"].items()}
+        return cls(columns, models, frozenset(stored["covered"]))
 
 
 def fit(
@@ -105,8 +106,8 @@ def fit(
         matrix = values[list(columns[name])].to_numpy(dtype="float64")
         categories = [place for place, each in enumerate(columns[name]) if each == _EXACT]
         data = lightgbm().Dataset(matrix, log_value[places], categorical_feature=categories)
-        booster = lightgbm().train({**_PARAMETERS, "num_leaves": leaves}, data, _ROUNDS)
-        models[name] = booster.model_to_string()
+        trained = lightgbm().train({**_PARAMETERS, "num_leaves": leaves}, data, _ROUNDS)
+        models[name] = trained.model_to_string()
     kept = rows[np.isin(families, list(models))]
     return Learned(columns, models, frozenset(_covered(kept)))
 

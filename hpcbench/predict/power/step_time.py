@@ -15,8 +15,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from hpcbench.predict.networks.listed.sums import EAGER_LAUNCH_S
+from hpcbench.predict.networks.launch_time import LAUNCH_S
 from hpcbench.predict.power.least_squares import relative
+from hpcbench.predict.tables.networks import EAGER
 from hpcbench.predict.tables.prediction import Floats
 
 PER_KERNEL_S = 4e-6  # the unit of the coefficient of kernels
@@ -46,7 +47,7 @@ class StepTime:
         """
         device, host = self._device_s(activity, clock), self._launches_s(activity)
         if launches is not None:
-            given = np.where(launches > 1.0, launches * max(1.0, self.host_s / EAGER_LAUNCH_S), launches)
+            given = np.where(launches > 1.0, launches * max(1.0, self.host_s / LAUNCH_S[EAGER]), launches)
             host = np.where(np.isnan(given), host, given * self._device_s(activity, np.ones(len(activity))))
         return (device**_SHARPNESS + host**_SHARPNESS) ** (1 / _SHARPNESS)
 

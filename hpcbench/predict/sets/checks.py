@@ -6,7 +6,8 @@ import numpy as np
 import pandas as pd
 
 from hpcbench.errors import UserError, closest
-from hpcbench.predict.sets.formats import NUMBERS, OPERATORS, SHAPES, Format
+from hpcbench.predict.sets.formats import FORMATS, NUMBERS, OPERATORS, SHAPES, Format
+from hpcbench.predict.sets.places import place
 from hpcbench.util.text import in_list
 
 
@@ -32,6 +33,25 @@ def check_targets(file: str, rows: pd.DataFrame, format_: Format) -> None:
         raise UserError(what, where=file, hint=_hint(names, rows))
 
 
+def misspelt_targets(file: str, rows: pd.DataFrame, format_: Format) -> list[str]:
+    """Return a sentence for each column that resembles a target which the file does not have."""
+    missing = [target.column for target in format_.targets if target.column not in rows]
+    found = [name for name in map(str, rows.columns) if name not in _known(format_)]
+    hints = ((name, closest(name, missing)) for name in found if missing)
+    return [f"{file}: column '{name}' is not read: {hint}" for name, hint in hints if hint]
+
+
+def _known(format_: Format) -> set[str]:
+    """Return the columns that are not the target of another format, and have a meaning in this one."""
+    targets = {target.column for each in FORMATS for target in each.targets}
+    return (set(NUMBERS) - targets) | {target.column for target in format_.targets} | set(_names(format_))
+
+
+def _names(format_: Format) -> list[str]:
+    """Return all required columns; of alternatives, each one."""
+    return [name for each in format_.required for name in ([each] if isinstance(each, str) else each)]
+
+
 def _required(rows: pd.DataFrame, format_: Format) -> list[str]:
     """Return the required columns; of alternatives, the one that exists, otherwise the first."""
     names = [each if isinstance(each, str) else next(iter(_of(each, rows)), each[0]) for each in format_.required]
@@ -50,7 +70,7 @@ def _numbers(file: str, column: pd.Series) -> np.ndarray:
     wrong = found.isna() & column.notna()
     if wrong.any():
         row = int(np.argmax(wrong.to_numpy()))
-        what = f"column '{column.name}' has text in row {row}: '{str(column.iloc[row])[:40]}'"
+        what = f"column '{column.name}' has text in {place(file, row)}: '{str(column.iloc[row])[:40]}'"
         raise UserError(what, where=file, hint="numbers have no unit and no thousands separator; null is empty")
     return found.to_numpy(dtype="float64", na_value=np.nan)
 

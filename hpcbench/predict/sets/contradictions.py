@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
+from hpcbench.predict.sets.places import place
 from hpcbench.predict.sets.row_digest import row_digests
 from hpcbench.util.text import plural
 
@@ -27,4 +28,5 @@ def contradictions(table: pd.DataFrame, key: Sequence[str]) -> list[str]:
 
 
 def _place(rows: pd.DataFrame) -> str:
-    return f"row {rows['row'].iloc[0]} of {rows['file'].iloc[0]}"
+    file = str(rows["file"].iloc[0])
+    return f"{place(file, rows['row'].iloc[0])} of {file}"

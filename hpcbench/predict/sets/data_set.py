@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from hpcbench.predict.devices.device import Device
 from hpcbench.predict.sets import formats
-from hpcbench.predict.sets.checks import check_targets, checked
+from hpcbench.predict.sets.checks import check_targets, checked, misspelt_targets
 from hpcbench.predict.sets.cleaning import contaminated, of_one_device, without_invalid
 from hpcbench.predict.sets.contradictions import contradictions
 from hpcbench.predict.sets.device_table import devices
@@ -19,6 +19,7 @@ from hpcbench.predict.sets.formats import Format, format_of
 from hpcbench.predict.sets.list_files import lists
 from hpcbench.predict.sets.network_files import networks
 from hpcbench.predict.sets.operator_files import operators
+from hpcbench.predict.sets.sizes_of_products import contradicted_sizes
 from hpcbench.predict.tables import lists as list_table
 from hpcbench.predict.tables import networks as network_table
 from hpcbench.predict.tables import operators as operator_table
@@ -54,11 +55,13 @@ class DataSet:
 
 
 def rows_to_predict(files: Mapping[str, pd.DataFrame]) -> DataSet:
-    """Return the data set of files, by their names, with each of their rows.
+    """Return the data set of files, by their names, with each of their rows; its flaws name misspelt targets.
 
     Raise UserError if a column is missing or has a wrong type, if there are no rows, or if a device is invalid.
     """
-    return _converted({name: checked(name, rows, _format(name)) for name, rows in files.items()})
+    found = _converted({name: checked(name, rows, _format(name)) for name, rows in files.items()})
+    flaws = (flaw for name, rows in files.items() for flaw in misspelt_targets(name, rows, _format(name)))
+    return replace(found, flaws=tuple(flaws))
 
 
 def rows_to_train_on(files: Mapping[str, pd.DataFrame]) -> DataSet:
@@ -73,10 +76,12 @@ def rows_to_train_on(files: Mapping[str, pd.DataFrame]) -> DataSet:
         format_ = _format(name)
         rows = checked(name, rows, format_)
         check_targets(name, rows, format_)
+        flaws += misspelt_targets(name, rows, format_)
         dirty = contaminated(rows)
         flaws += [f"{name}: {plural(int(dirty.sum()), 'row')} with interference left out"] if dirty.any() else []
         clean[name] = rows[~dirty]
-    return cleaned(replace(_converted(clean), flaws=tuple(flaws)))
+    data = cleaned(replace(_converted(clean), flaws=tuple(flaws)))
+    return replace(data, flaws=(*data.flaws, *contradicted_sizes(data.operators)))
 
 
 def cleaned(data: DataSet) -> DataSet:

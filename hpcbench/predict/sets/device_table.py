@@ -7,10 +7,13 @@ from typing import Any
 
 import pandas as pd
 
+from hpcbench.config.devices.description import Description, MatrixRates
+from hpcbench.config.devices.plausibility import flaws
 from hpcbench.errors import UserError
 from hpcbench.predict.devices.device import BFLOAT16, CPU, FLOAT8, FLOAT16, FLOAT32, GPU, TF32, Device
+from hpcbench.predict.sets.places import place
 
-_MIB, _GB, _GIGA = 2**20, 1e9, 1e9
+_MIB, _GB, _GIGA, _TERA = 2**20, 1e9, 1e9, 1e12
 _FIRST_BFLOAT16 = 2020  # NVIDIA's and AMD's matrix units have bfloat16 from this year on
 _CPU_NAMES = ("xeon", "core", "epyc", "ryzen", "threadripper", "opteron", "power9", "neoverse", "grace cpu")
 _CPU_VENDORS = ("IBM", "Ampere", "Arm")
@@ -28,22 +31,32 @@ _PLAUSIBLE = {
     "l2_mb": (0.1, 4096, "MiB"),
     "board_power_w": (3, 10_000, "W"),
 }
+# The columns of the keys of descriptions with other names.
+_COLUMNS = {
+    "fp32_tflops": "fp32_gflops",
+    **dict.fromkeys((FLOAT32, TF32), "matrix_fp32_gflops"),
+    **dict.fromkeys((FLOAT16, BFLOAT16), "matrix_fp16_gflops"),
+    FLOAT8: "matrix_fp8_gflops",
+}
 _OPTIONAL = ("matrix_fp32_gflops", "matrix_fp16_gflops", "matrix_fp8_gflops")
 
 
 def devices(table: pd.DataFrame, file: str = "devices.csv") -> dict[str, Device]:
     """Return the devices of a table by each of their names and aliases.
 
-    Raise UserError for a value that is missing, zero or implausible, and for two devices with the same name.
+    Raise UserError for a value that is missing, zero or implausible, alone or with the others, and for two devices with
+    the same name.
     """
     found: dict[str, Device] = {}
     for number, row in enumerate(table.to_dict("records")):
-        _check(row, f"{file}, row {number}")
+        where = f"{file}, {place(file, number)}"
+        _check(row, where)
         device = _device(row, file)
+        _check_together(device, where)
         for name in device.names:
             if found.setdefault(name, device) != device:
                 what = f"'{name}' is the name of two different devices"
-                raise UserError(what, where=f"{file}, row {number}", hint="remove one of the rows, or the alias")
+                raise UserError(what, where=where, hint="remove one of the rows, or the alias")
     return found
 
 
@@ -58,6 +71,30 @@ def _check(row: dict[Any, Any], where: str) -> None:
             shown = "empty" if value is None else f"{value:g}, which is not plausible"
             what = f"device '{row['device']}': {column} is {shown}"
             raise UserError(what, where=where, hint=f"write {unit}, from {lowest:g} to {highest:g}")
+
+
+def _check_together(device: Device, where: str) -> None:
+    """Raise UserError if rates do not fit the units, the clock or the bandwidth, as in descriptions of devices."""
+    described = Description(
+        kind="cpu" if device.kind == CPU else "gpu",
+        vendor=device.vendor,
+        architecture=device.architecture,
+        year=device.year,
+        units=device.units,
+        boost_mhz=device.boost_mhz,
+        fp32_tflops=device.vector_flops_per_s / _TERA,
+        matrix_tflops=MatrixRates(**{name: rate / _TERA for name, rate in device.matrix_flops_per_s.items()}),
+        memory_gb=device.memory_bytes / _GB,
+        memory_gb_per_s=device.memory_bytes_per_s / _GB,
+        l2_mb=device.l2_bytes / _MIB,
+        board_power_w=device.board_power_w,
+    )
+    flaw = next(flaws(described), None)
+    if flaw is not None:
+        column = _COLUMNS.get(flaw.key[-1], flaw.key[-1])
+        unit = _PLAUSIBLE[column][2]
+        hint = f"check {column}, which is in {unit}, and the columns that it is compared with"
+        raise UserError(f"device '{device.name}': {column}: {flaw.what}", where=where, hint=hint)
 
 
 def _device(row: dict[Any, Any], file: str) -> Device:

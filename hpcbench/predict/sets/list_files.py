@@ -10,6 +10,7 @@ import pandas as pd
 
 from hpcbench.errors import UserError
 from hpcbench.predict.aten.products import product
+from hpcbench.predict.sets.places import place
 from hpcbench.predict.tables import lists as list_table
 from hpcbench.predict.tables import operators as table
 from hpcbench.predict.tables.element_bytes import element_bytes
@@ -27,7 +28,9 @@ def lists(file: str, rows: pd.DataFrame) -> pd.DataFrame:
         try:
             found.append(convert(row))
         except (ValueError, KeyError, TypeError, SyntaxError, OverflowError) as error:
-            what = f"row {number} is not an operator: {row.get('op')} {row.get('shape', row.get('parameters'))}"
+            what = (
+                f"{place(file, number)} is not an operator: {row.get('op')} {row.get('shape', row.get('parameters'))}"
+            )
             hint = "docs/reference/predictor-data.md lists the operators and their shapes"
             raise UserError(what, where=file, hint=hint) from error
     return _lists(found)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from hpcbench.predict.boosting import lightgbm
+from hpcbench.predict.boosting import booster, checked, lightgbm
 from hpcbench.predict.tables.prediction import Floats
 
 _PARAMETERS = {
@@ -55,7 +55,7 @@ class Trees:
 
     @cached_property
     def _booster(self) -> Any:
-        return lightgbm().Booster(model_str=self.text)
+        return booster(self.text)
 
     def predict(self, features: pd.DataFrame) -> Floats:
         """Return the value for each row of features."""
@@ -69,8 +69,8 @@ class Trees:
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Trees:
-        """Return the model that `to_json` described."""
-        return cls(tuple(data["names"]), data["text"])
+        """Return the model that `to_json` described. Raise ValueError if LightGBM cannot read it."""
+        return cls(tuple(data["names"]), checked(data["text"], len(data["names"])))
 
 
 def fit_trees(features: pd.DataFrame, target: Floats, weights: Floats, names: Sequence[str], growth: Growth) -> Trees:

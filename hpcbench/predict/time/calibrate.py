@@ -7,7 +7,12 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 import pandas as pd
 
-from hpcbench.predict.calibration.intervals import Calibration, calibrated
+from hpcbench.predict.calibration.intervals import (
+    OF_DEVICES_ON_OPERATORS,
+    Calibration,
+    calibrated,
+    calibrated_by_group,
+)
 from hpcbench.predict.time.core import Core, with_few
 from hpcbench.predict.time.prepared import Prepared
 from hpcbench.predict.time.priors import CALIBRATION
@@ -20,11 +25,12 @@ _CHOICES = 3  # of so many operators, at random
 def unseen_devices(rows: Prepared, fleets: Mapping[str, Core]) -> Calibration:
     """Return the calibration for devices without rows, from the fleets without each device.
 
-    The error that the rows of a device share is part of their errors: devices count equally in each family.
+    The operators of a device share an error in each family.
     """
-    return _of_groups(
+    errors = _of_groups(
         _errors(rows.select((rows.names == name).to_numpy()), fleet, name) for name, fleet in fleets.items()
     )
+    return CALIBRATION if errors.empty else calibrated_by_group(errors, OF_DEVICES_ON_OPERATORS)
 
 
 def few_operators(rows: Prepared, fleets: Mapping[str, Core]) -> Calibration:
@@ -35,24 +41,29 @@ def few_operators(rows: Prepared, fleets: Mapping[str, Core]) -> Calibration:
         for seed in range(_CHOICES):
             chosen = np.random.default_rng(seed).permutation(len(own.rows)) < _FEW
             found.append(_errors(own.select(~chosen), with_few(fleet, own.select(chosen)), name))
-    return _of_groups(found)
+    return _of_known(_of_groups(found))
 
 
 def seen_devices(rows: Prepared, fleets: tuple[Core, ...]) -> Calibration:
     """Return the calibration for devices with rows, from the fleets without each fold of shapes."""
     fold = shape_fold(rows.rows)
     left_out = (rows.select(fold == each) for each in range(len(fleets)))
-    return _of_groups(_errors(each, fleet, each.names) for each, fleet in zip(left_out, fleets, strict=True))
+    return _of_known(_of_groups(_errors(each, fleet, each.names) for each, fleet in zip(left_out, fleets, strict=True)))
 
 
-def _of_groups(tables: Iterable[pd.DataFrame]) -> Calibration:
-    """Return the calibration of families with a data type, and of families; without errors, that of the prior."""
+def _of_known(errors: pd.DataFrame) -> Calibration:
+    """Return the calibration for devices whose rows are in the fit; without errors, that of the prior."""
+    return CALIBRATION if errors.empty else calibrated(errors, shared=False)
+
+
+def _of_groups(tables: Iterable[pd.DataFrame]) -> pd.DataFrame:
+    """Return errors twice: in groups of families with a data type, and of families."""
     found = [table for table in tables if len(table)]
     if not found:
-        return CALIBRATION
+        return pd.DataFrame()
     errors = pd.concat(found, ignore_index=True)
     families = errors.assign(group=errors["group"].str.split("|").str[0])
-    return calibrated(pd.concat([errors, families], ignore_index=True), shared=False)
+    return pd.concat([errors, families], ignore_index=True)
 
 
 def _errors(rows: Prepared, core: Core, cluster: str | pd.Series) -> pd.DataFrame:

@@ -43,11 +43,14 @@ def usable(rows: pd.DataFrame, devices: Mapping[str, Device]) -> tuple[pd.DataFr
     timed = rows[rows["time_s"].notna() & rows["device"].isin(list(devices))]
     positive = timed["time_s"] > 0
     if not positive.all():
-        flaws.append(f"{plural(int((~positive).sum()), 'row')} left out: their time is zero or negative")
+        flaws.append(
+            f"{plural(int((~positive).sum()), 'row')} left out of the model of times (their time is zero or negative)"
+        )
     timed = timed[positive]
     why = reasons(timed, devices)
     flaws += [
-        f"{plural(int(count), 'row')} left out: {reason}" for reason, count in why[why != ""].value_counts().items()
+        f"{plural(int(count), 'row')} left out of the model of times ({reason})"
+        for reason, count in why[why != ""].value_counts().items()
     ]
     kept = timed[why == ""].reset_index(drop=True)
     for slowed, why_slowed in (
@@ -56,7 +59,7 @@ def usable(rows: pd.DataFrame, devices: Mapping[str, Device]) -> tuple[pd.DataFr
     ):
         left_out = slowed(kept, devices)
         if left_out.any():
-            flaws.append(f"{plural(int(left_out.sum()), 'row')} left out: {why_slowed}")
+            flaws.append(f"{plural(int(left_out.sum()), 'row')} left out of the model of times ({why_slowed})")
         kept = kept[~left_out].reset_index(drop=True)
     return kept, flaws
 

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from hpcbench.commands.shared.predictions.model_file import MOST_BYTES
 from tests.conftest import CommandLine
 from tests.predict.sets import raw_files
 
@@ -55,6 +56,16 @@ def test_models_are_fitted_written_and_shown(invoke: CommandLine, train: str) ->
     assert as_json["rows"] == {"gemm": {"GPU A": 30, "GPU B": 30}}
     assert as_json["typical_errors"][0]["kind"] == "gemm"
     assert invoke("predictor", "show", "--data", train).stdout == shown
+
+
+def test_a_model_file_that_is_too_large_is_refused(invoke: CommandLine) -> None:
+    file = invoke.workspace / "fleet.json"
+    with file.open("wb") as opened:
+        opened.truncate(MOST_BYTES + 1)
+    said = invoke("predictor", "show", "fleet.json", expect=2).stderr
+    assert "fleet.json" in said
+    assert "it is larger than 256 MB" in said
+    assert "hint: make one: hpcbench predictor fit" in said
 
 
 def test_a_model_file_of_other_data_damaged_or_foreign_is_refused(invoke: CommandLine, train: str) -> None:
@@ -171,7 +182,7 @@ def test_runs_of_sweeps_are_data(command_line: CommandLine, train: str) -> None:
     (command_line.workspace / "trial.yaml").write_text(json.dumps(trial))
     command_line("sweep", "trial.yaml", "--site", command_line.site(), "--local", "--name", "first")
     fitted = command_line("predictor", "fit", "first", train, "-o", "mine.json")
-    assert "first: 1 run left out: " in fitted.stderr
+    assert "first: 1 run left out (" in fitted.stderr
     assert "wrote models of 60 rows" in fitted.stderr
     error = command_line("predictor", "fit", "second", expect=2).stderr
     assert "error: 'second' not found" in error
@@ -220,7 +231,7 @@ def test_rows_of_a_device_without_a_description_are_counted(invoke: CommandLine)
     rows = operators(("GPU A", "GPU B"), 1)
     rows = rows.assign(device=rows["device"].replace("GPU B", "GPU X"))
     folder = write(invoke.workspace / "data", operators_time=rows)
-    warning = "GPU X: 30 rows not used: the device has no description (docs/reference/devices.md)"
+    warning = "GPU X: 30 rows not used, because the device has no description (docs/reference/devices.md)"
     assert warning in one_line(invoke("predictor", "fit", folder).stderr)
     assert f"flaw: {warning}" in one_line(invoke("predictor", "show").stdout)
     described = write(invoke.workspace / "described", operators_time=operators(("GPU A", "GPU B"), 1))

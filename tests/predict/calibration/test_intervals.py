@@ -6,7 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from hpcbench.predict.calibration.intervals import ALL, Calibration, Expected, calibrated
+from hpcbench.predict.calibration import stored
+from hpcbench.predict.calibration.intervals import ALL, Calibration, Expected, calibrated, calibrated_by_group, new_draw
 
 
 def _drawn(seed: int, clusters: int, rows: int, effect: float, rest: float) -> pd.DataFrame:
@@ -69,6 +70,51 @@ def test_a_small_group_has_the_quantile_of_all_rows() -> None:
 def test_the_cluster_and_the_rest_add_up_in_quadrature() -> None:
     found = Calibration(3, 0.3, {ALL: 2.0})
     assert found.half_width(pd.Series(["gemm"]), np.array([0.2]))[0] == pytest.approx(0.5)
+
+
+def _slow_for_convolutions(clusters: int) -> pd.DataFrame:
+    """Return errors of devices that share an error of 0.02 or -0.02 in products, and of 0.4 or -0.4 in convolutions."""
+    drawn = [_drawn(place, 1, 50, 0.0, 0.01).assign(cluster=f"device {place}") for place in range(2 * clusters)]
+    tables = [
+        each.assign(group=group, error=each["error"] + sign * size)
+        for place, each in enumerate(drawn)
+        for sign in [(-1) ** place]
+        for group, size in (("gemm", 0.02), ("conv", 0.4))
+    ]
+    return pd.concat(tables, ignore_index=True)
+
+
+def test_clusters_have_an_effect_in_each_group() -> None:
+    """Four effects of 0.4 and -0.4, of a scale of 0.4 x sqrt(1.25), times the t of 0.95 with 4 degrees of freedom."""
+    errors = _slow_for_convolutions(2)
+    found = calibrated_by_group(errors, Expected(0.0, 0.0))
+    assert found.effects["conv"] == pytest.approx(0.4 * 1.25**0.5 * 2.13185, rel=0.02)
+    assert found.effects["gemm"] == pytest.approx(0.02 * 1.25**0.5 * 2.13185, rel=0.2)
+    widths = found.half_width(pd.Series(["conv", "gemm", "other"]), np.array([1e-6, 1e-6, 1e-6]))
+    assert widths[:2] == pytest.approx([found.effects["conv"], found.effects["gemm"]])
+    assert widths[2] == pytest.approx(found.cluster)
+    assert stored.from_json(stored.to_json(found)) == found
+
+
+def test_effects_of_a_group_do_not_count_as_errors_of_rows() -> None:
+    errors = _slow_for_convolutions(2)
+    shared, alone = calibrated_by_group(errors, Expected(0.0, 0.0)), calibrated(errors, shared=False)
+    assert shared.quantiles["conv"] < 0.05 < 0.2 < alone.quantiles["conv"]
+
+
+def test_expected_effects_of_groups_count_as_clusters() -> None:
+    one = _drawn(1, 1, 50, 0.0, 0.01)
+    effects = calibrated_by_group(one, Expected(0.15, 4.0)).effects
+    assert effects["gemm"] == pytest.approx(new_draw(np.array([one["error"].median()]), Expected(0.15, 4.0)))
+
+
+def test_clusters_with_many_rows_of_other_groups_count_equally_in_a_group() -> None:
+    """One of two devices has five times as many rows in all, but as many rows of products as the other."""
+    small, large = (_drawn(seed, 1, 100, 0.0, rest).assign(cluster=f"{seed}") for seed, rest in ((1, 0.01), (2, 0.1)))
+    other = pd.concat([large.assign(group="conv")] * 4)
+    found = calibrated_by_group(pd.concat([small, large, other], ignore_index=True), Expected(0.15, 4.0))
+    without = calibrated_by_group(pd.concat([small, large], ignore_index=True), Expected(0.15, 4.0))
+    assert found.quantiles["gemm"] == pytest.approx(without.quantiles["gemm"])
 
 
 def test_no_errors_are_refused() -> None:

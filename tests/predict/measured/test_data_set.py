@@ -33,7 +33,7 @@ def test_a_clock_that_was_not_requested_is_the_default() -> None:
 def test_runs_with_interference_are_left_out_and_counted() -> None:
     table = runs({"sweep": "s", "run": 1, "interference": "interference"}, {"sweep": "s", "run": 2})
     found = of_runs(table, "s", profile({**PRODUCT, "stream_s": 2e-5}, STEP))
-    assert found.flaws == ("s: 2 rows left out: interference", "s: 1 run left out: interference")
+    assert found.flaws == ("s: 2 rows left out (interference)", "s: 1 run left out (interference)")
     assert len(found.operators) == 0
     assert len(found.networks) == 1
 
@@ -42,14 +42,14 @@ def test_throttled_runs_and_windows_are_left_out_and_counted() -> None:
     table = runs({"sweep": "s", "run": 1, "interference": "unmonitored", "throttled": True}, {"sweep": "s", "run": 2})
     found = of_runs(table, "s", profile({**PRODUCT, "stream_s": 2e-5}))
     assert found.flaws == (
-        "s: 1 row left out: interference",
-        "s: 1 run left out: throttled by heat, a power brake or a CPU quota",
+        "s: 1 row left out (interference)",
+        "s: 1 run left out (throttled by heat, a power brake or a CPU quota)",
     )
     reasons = [None, "", "power cap", "power cap, software thermal slowdown", "power brake"]
     rows = [{**PRODUCT, "stream_s": 2e-5, "throttle_reasons": each} for each in reasons]
     found = of_profile(profile(*rows), "p")
     assert found.operators["row"].tolist() == [0, 1, 2], "a GPU may work at its power limit"
-    assert found.flaws == ("p: 2 rows left out: throttled by heat, a power brake or a CPU quota",)
+    assert found.flaws == ("p: 2 rows left out (throttled by heat, a power brake or a CPU quota)",)
 
 
 def test_the_whole_step_of_a_profiled_run_is_that_of_the_profile() -> None:
@@ -71,4 +71,4 @@ def test_a_profile_from_csv_is_the_same(tmp_path: Path) -> None:
     one, other = of_profile(whole, "p"), of_profile(typed(read), "p")
     pd.testing.assert_frame_equal(one.operators, other.operators)
     pd.testing.assert_frame_equal(one.networks, other.networks)
-    assert one.flaws == other.flaws == ("p: 1 row left out: the clock moved",)
+    assert one.flaws == other.flaws == ("p: 1 row left out (the clock moved)",)

@@ -86,14 +86,14 @@ def test_errors_name_the_file_the_column_and_a_similar_column() -> None:
         rows_to_predict({"operators_time.csv": files["operators_time.csv"].drop(columns="padding")})
     wrong = files["operators_time.csv"].astype({"m": "object"})
     wrong.loc[1, "m"] = "8 rows"
-    with pytest.raises(UserError, match="column 'm' has text in row 1: '8 rows'"):
+    with pytest.raises(UserError, match=r"column 'm' has text in row 1 \(line 3\): '8 rows'"):
         rows_to_predict({"operators_time.csv": wrong})
     with pytest.raises(UserError, match="no rows"):
         rows_to_predict({"operators_time.csv": files["operators_time.csv"].head(0)})
-    with pytest.raises(UserError, match="row 0 is not an operator: Linear \\[1, 2"):
+    with pytest.raises(UserError, match=r"row 0 \(line 2\) is not an operator: Linear \[1, 2"):
         rows_to_predict({"networks_operators.csv": files["networks_operators.csv"].assign(shape="[1, 2")})
     huge = f"[1, 2, {10**400}]"
-    with pytest.raises(UserError, match="row 0 is not an operator: Linear"):
+    with pytest.raises(UserError, match="is not an operator: Linear"):
         rows_to_predict({"networks_operators.csv": files["networks_operators.csv"].assign(shape=huge)})
 
 
@@ -103,6 +103,9 @@ def test_errors_name_the_file_the_column_and_a_similar_column() -> None:
         ({"memory_gb_per_s": 1.5}, "memory_gb_per_s is 1.5, which is not plausible"),
         ({"fp32_gflops": 19.2}, "fp32_gflops is 19.2, which is not plausible"),
         ({"board_power_w": 0}, "board_power_w is 0, which is not plausible"),
+        ({"fp32_gflops": 96}, "fp32_gflops: 0.096 TFLOP/s is 0.64 FLOPs per clock for each of 100 units"),
+        ({"matrix_fp16_gflops": 600}, "matrix_fp16_gflops: 0.6 TFLOP/s is 0.0312 times fp32_tflops"),
+        ({"memory_gb_per_s": 12}, "memory_gb_per_s: 12 GB/s is one byte for 1600 FLOPs"),
         ({"l2_mb": None}, "l2_mb is empty"),
         ({"device": None}, "column 'device' is empty"),
         ({"device": "GPU B"}, "'GPU B' is the name of two different devices"),
@@ -171,7 +174,34 @@ def test_rows_that_contradict_each_other_are_reported() -> None:
     assert len(data.operators) == 14
     (flaw,) = data.flaws
     assert flaw.startswith("GPU A: 2 rows contradict rows of the same work: times differ by more than a factor of 2")
-    assert "row 1 of operators_time.csv" in flaw
+    assert "row 1 (line 3) of operators_time.csv" in flaw
+
+
+def test_products_with_flops_or_bytes_of_other_sizes_are_reported_and_kept() -> None:
+    files = raw_files.folder()
+    rows = files["operators_time.csv"]
+    linear, bmm, conv = ((rows["op"] == op).to_numpy() for op in ("linear", "bmm", "conv2d"))
+    wrong = rows.assign(
+        flops=rows["flops"].where(~(linear | conv), rows["flops"] // 2), bytes=rows["bytes"].where(~bmm, 896)
+    )
+    data = rows_to_train_on({**files, "operators_time.csv": wrong})
+    assert len(data.operators) == 7
+    assert data.flaws == (
+        "operators_time.csv: 2 rows with 'flops' that contradict the sizes, for example row 0 (line 2): 1024, not 2048",
+        "operators_time.csv: 1 row with 'bytes' that contradict the sizes, for example row 1 (line 3): 896, not 1792",
+    )
+
+
+def test_columns_that_resemble_an_absent_target_are_reported() -> None:
+    files = raw_files.folder()
+    rows = files["operators_time.csv"].rename(columns={"latency_ms": "latency"})
+    assert rows_to_predict({"operators_time.csv": rows}).flaws == (
+        "operators_time.csv: column 'latency' is not read: did you mean 'latency_ms'?",
+    )
+    power = files["operators_time.csv"].assign(power=100.0, power_limit_w=200.0)
+    flaw = "operators_power.csv: column 'power' is not read: did you mean 'power_w'?"
+    assert rows_to_train_on({**files, "operators_power.csv": power}).flaws == (flaw,)
+    assert rows_to_predict({"operators_time.csv": rows.drop(columns="latency")}).flaws == ()
 
 
 def test_rows_that_differ_in_the_type_of_the_cache_do_not_contradict_each_other() -> None:

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from hpcbench.predict.calibration.intervals import ALL, Calibration
+from hpcbench.predict.calibration.intervals import ALL, Calibration, Expected, new_draw
 from hpcbench.predict.time.calibrate import few_operators, unseen_devices
 from hpcbench.predict.time.folds import without_devices
 from hpcbench.predict.time.model import OperatorTime, half_width
@@ -29,6 +29,22 @@ def test_devices_that_are_left_out_give_quantiles_of_families_and_data_types() -
     assert set(found.quantiles) == {ALL, "gemm", "gemm|float32"}
     assert found.quantiles["gemm"] == pytest.approx(found.quantiles["gemm|float32"], rel=0.1)
     assert found.clusters == 3
+
+
+def test_an_unseen_device_may_be_slower_than_all_others() -> None:
+    """As slow as four devices with a standard deviation of 15 % and three equal ones let expect."""
+    pytest.importorskip("lightgbm")
+    rows = prepare(products(DEVICES, 150), DEVICES)
+    effects = unseen_devices(rows, without_devices(rows)).effects
+    expected = new_draw(np.zeros(3), Expected(0.15, 4.0))
+    assert expected == pytest.approx(0.15 * (4 / 7 * 8 / 7) ** 0.5 * 1.8946, rel=1e-4)
+    assert effects == pytest.approx({"gemm": expected, "gemm|float32": expected}, rel=0.05)
+    fitted = fit(products(DEVICES, 150), DEVICES)
+    new = {"new": device("new", 1.4)}
+    asked = products(new, 100, seed=1)
+    asked = asked[asked["time_s"] > 10 * FLOOR_S].reset_index(drop=True)
+    found = fitted.predict(asked, new)
+    assert np.log(found["upper"] / found["predicted"]).min() > expected
 
 
 def test_intervals_after_few_operators_are_narrower_and_cover() -> None:

@@ -85,7 +85,7 @@ def test_rows_in_lower_states_do_not_count(model: OperatorTime, state: dict[str,
     found = fit(pd.concat([rows, slow], ignore_index=True), DEVICES)
     asked = products(DEVICES, 50, seed=1)
     pd.testing.assert_frame_equal(found.predict(asked, DEVICES), model.predict(asked, DEVICES))
-    assert f"{len(slow)} rows left out: {reason}" in found.flaws
+    assert f"{len(slow)} rows left out of the model of times ({reason})" in found.flaws
 
 
 def test_in_a_stream_the_launch_vanishes(model: OperatorTime) -> None:
@@ -137,8 +137,8 @@ def test_flaws_are_counted() -> None:
     rows = pd.concat([rows, negative, unknown], ignore_index=True)
     flaws = fit(rows, DEVICES).flaws
     assert flaws == (
-        "3 rows left out: their time is zero or negative",
-        "1 row left out: operators of kind 'unknown' have no model",
+        "3 rows left out of the model of times (their time is zero or negative)",
+        "1 row left out of the model of times (operators of kind 'unknown' have no model)",
     )
 
 

@@ -64,7 +64,7 @@ class ImageCore:
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> ImageCore:
         """Return the core that `to_json` described."""
-        return cls(data["kind"], mixture_of(data["mixture"]), Correction(data["correction"]), data["offsets"])
+        return cls(data["kind"], mixture_of(data["mixture"]), Correction.from_text(data["correction"]), data["offsets"])
 
 
 def groups(rows: pd.DataFrame) -> pd.Series:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from hpcbench.predict.boosting import lightgbm
+from hpcbench.predict.boosting import booster, checked, lightgbm
 from hpcbench.predict.tables.prediction import Floats
 
 _PARAMETERS = {
@@ -41,13 +41,18 @@ class Correction:
 
     @cached_property
     def _trees(self) -> Any:
-        return lightgbm().Booster(model_str=self.text)
+        return booster(self.text)
 
     def of(self, features: Floats) -> Floats:
         """Return the correction of the logarithm for each row of features."""
         if not self.text or not len(features):
             return np.zeros(len(features))
         return np.asarray(self._trees.predict(features, num_threads=_THREADS), dtype=np.float64)
+
+    @classmethod
+    def from_text(cls, text: str) -> Correction:
+        """Return the correction of a text from a file. Raise ValueError if LightGBM cannot read it."""
+        return cls(checked(text) if text else "")
 
 
 def fit_correction(features: Floats, residual: Floats, weights: Floats, rounds: int = _ROUNDS) -> Correction:

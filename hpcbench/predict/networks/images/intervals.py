@@ -70,7 +70,7 @@ class Intervals:
         """Return the intervals that `to_json` described."""
         seen, unseen = (stored.from_json(data[name]) for name in ("seen", "unseen"))
         ratios = RatioErrors(**data["ratios"])
-        return cls(seen, unseen, Spread(data["level"], Correction(data["spread"])), ratios)
+        return cls(seen, unseen, Spread(data["level"], Correction.from_text(data["spread"])), ratios)
 
 
 def prior_intervals() -> Intervals:

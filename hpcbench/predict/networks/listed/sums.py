@@ -8,11 +8,12 @@ import numpy as np
 import pandas as pd
 
 from hpcbench.predict.devices.device import CPU, GPU, Device
+from hpcbench.predict.networks.launch_time import LAUNCH_S
 from hpcbench.predict.networks.listed.time_estimator import TimeEstimator
 from hpcbench.predict.operators.device_columns import of_rows
 from hpcbench.predict.operators.roofline import MATRIX_KINDS
-from hpcbench.predict.tables import networks as network_table
 from hpcbench.predict.tables import operators as table
+from hpcbench.predict.tables.networks import EAGER
 from hpcbench.predict.tables.prediction import Floats
 
 FORWARD, BACKWARD, OPTIMIZER = "forward", "backward", "optimizer"
@@ -20,10 +21,6 @@ PARTS = (FORWARD, BACKWARD, OPTIMIZER)
 HOST = "host "
 # Gradients are accumulated in the backward pass.
 _PART_OF = {"": FORWARD, FORWARD: FORWARD, BACKWARD: BACKWARD, "accumulate": BACKWARD, OPTIMIZER: OPTIMIZER}
-# Time in which the host launches one kernel on a GPU, in seconds. In eager mode, it is 20 us in the public sets of
-# image networks, and over 30 us in those of transformers. That of generated code is an assumption.
-EAGER_LAUNCH_S = 20e-6
-_LAUNCH_S = {network_table.EAGER: EAGER_LAUNCH_S, network_table.COMPILED: 3e-6}
 # Time of the framework between two operators on CPUs, in seconds: an assumption for PyTorch. Times of operators in a
 # profiled step have the dispatcher in them. What is left is Python: 2 us is the rounded median of steps of three small
 # networks, in inference and training, with one thread of a Xeon at 2.8 GHz and PyTorch 2.13.
@@ -108,7 +105,7 @@ def sums(networks: pd.DataFrame, times: pd.DataFrame, devices: Mapping[str, Devi
     their time, as if all of them had the same error: an upper limit.
     """
     places = pd.RangeIndex(len(networks))
-    launch_s = times["execution"].map(_LAUNCH_S).fillna(_LAUNCH_S[network_table.EAGER])
+    launch_s = times["execution"].map(LAUNCH_S).fillna(LAUNCH_S[EAGER])
     on_gpu = times["device"].map({name: device.kind == GPU for name, device in devices.items()}).fillna(False)
     host = times.assign(_host=(times["calls"] * launch_s).where(on_gpu.astype(bool), 0.0))
     known = times["total_s"].where(times["known"], 0.0)
