@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _WITHOUT_MEASUREMENTS = (
     "Models without measurements, from data sheets alone, which rarely decide between devices; next: measure 20 "
-    f"operators with `hpcbench sweep twenty-operators`, then `{FIT} latest`"
+    f"operators (hpcbench sweep twenty-operators) and fit them ({FIT} latest)"
 )
 
 
