@@ -52,9 +52,9 @@ def asked_devices(
 
     `kinds` are those of the devices that the cases run on, `cpu` or `gpu`: they determine the device of a node with
     both; without kinds, it is the GPU. Without names, the devices are those of the measured node `host`, otherwise of
-    all measured nodes. Without clocks and limits, `search_states` adds clocks and power limits of each GPU whose
-    lowest ones are known. Raise UserError for unknown devices, for states that a device does not have, and if there is
-    no device.
+    all measured nodes. Without clocks and limits, `search_states` adds clocks of each GPU, and power limits of
+    those whose lowest one is known. Raise UserError for unknown devices, for states that a device does not have, and if
+    there is no device.
     """
     wanted = names or known.nodes(host)
     if not wanted:

@@ -57,11 +57,13 @@ class Device:
 
     def flops_per_s(self, precision: str) -> float:
         """Return the rate of matrix products; without a rate for `precision`, that of the next wider one."""
-        while precision != FLOAT32:
-            if precision in self.matrix_flops_per_s:
-                return self.matrix_flops_per_s[precision]
+        return self.matrix_flops_per_s.get(self.computed_in(precision), self.vector_flops_per_s)
+
+    def computed_in(self, precision: str) -> str:
+        """Return `precision`, or without a rate for it, the next wider precision that has one, at most FLOAT32."""
+        while precision not in (FLOAT32, *self.matrix_flops_per_s):
             precision = _WIDER[precision]
-        return self.matrix_flops_per_s.get(FLOAT32, self.vector_flops_per_s)
+        return precision
 
     def has_matrix_units(self, precision: str) -> bool:
         """Return whether matrix units compute products in exactly this precision."""

@@ -72,10 +72,13 @@ class FleetModels:
         kernels = self.fleet.listed.kernel_times(usual, lists, known)
         places = range(len(rows))
         launches = self.fleet.listed.launches(usual, kernels, known)
-        limiting = limits(kernels, launches, known)["limit"].reindex(places).fillna("")
-        basis = self._basis(rows, kernels, known)
+        limiting = limits(kernels, launches, known).reindex(places)
         return Explained(
-            shares(kernels).reindex(places), limiting, basis, _unknown_names(kernels).reindex(places, fill_value="")
+            shares(kernels).reindex(places),
+            limiting["limit"].fillna(""),
+            self._basis(rows, kernels, known),
+            _unknown_names(kernels).reindex(places, fill_value=""),
+            limiting["compute"],
         )
 
     def _as_fitted(

@@ -16,6 +16,7 @@ from hpcbench.predict.devices.device import Device
 from hpcbench.predict.results.cases import asked
 from hpcbench.predict.results.derived import with_derived
 from hpcbench.predict.results.memory import MemoryRange
+from hpcbench.predict.results.remarks import REMARKS, remarks
 from hpcbench.predict.results.state import State
 from hpcbench.predict.results.table import PRICE, SOURCE, TIME, Explanation, results, shares_by_kind
 from hpcbench.predict.tables.operators import UNKNOWN
@@ -26,13 +27,15 @@ class Explained:
     """What predicted times of networks are spent on and rest on: one row per place in a table of networks.
 
     `shares` has a column per kind of operator, `limits` is the resource that limits the time, `basis` has the columns
-    `table.BASIS`, and `unknown_operators` names the operators of unknown kind with most time.
+    `table.BASIS`, and `unknown_operators` names the operators of unknown kind with most time. `compute` is the fraction
+    of the device time that the rate of products and vectors limits, not the memory; NaN if unknown.
     """
 
     shares: pd.DataFrame
     limits: pd.Series[str]
     basis: pd.DataFrame
     unknown_operators: pd.Series[str]
+    compute: pd.Series[float]
 
 
 class NetworkModels(Protocol):
@@ -103,19 +106,28 @@ def predict(question: Question, models: NetworkModels, measured: Collection[str]
     explained = models.explained(networks[is_usual].reset_index(drop=True), question.lists, question.devices)
     complete = with_derived(rows, predicted, question.prices, question.carbon, question.memory)
     sizes = {name: device.memory_bytes for name, device in question.devices.items()}
-    found = results(rows, complete, _of_all_states(rows, explained), sizes, measured)
+    of_states = _of_all_states(rows, explained, question.devices)
+    found = results(rows, complete, of_states, sizes, measured)
+    found[REMARKS] = remarks(rows, found, of_states, question.devices)
     return found, shares_by_kind(rows[is_usual], explained.shares)
 
 
-def _of_all_states(rows: pd.DataFrame, explained: Explained) -> Explanation:
-    """Return for each row what holds for its case and device in the default state."""
+def _of_all_states(rows: pd.DataFrame, explained: Explained, devices: Mapping[str, Device]) -> Explanation:
+    """Return for each row what holds for its case and device in the default state, except `compute`.
+
+    Compute takes longer at a lower clock, while the memory keeps its own clock.
+    """
     numbers = rows.groupby(["case", "device"], sort=False).ngroup().to_numpy()
     known = pd.Series(0.0, index=explained.limits.index)
     unknown = explained.shares[UNKNOWN].fillna(0.0) if UNKNOWN in explained.shares else known
     places = pd.RangeIndex(len(rows))
+    clock = rows["clock_mhz"] / rows["device"].map({name: device.boost_mhz for name, device in devices.items()})
+    compute = explained.compute.reindex(numbers).set_axis(places)
+    scaled = compute / clock.set_axis(places).astype("float64").fillna(1.0)
     return Explanation(
         explained.limits.reindex(numbers).set_axis(places),
         unknown.reindex(numbers).set_axis(places),
         explained.unknown_operators.reindex(numbers).set_axis(places),
         explained.basis.reindex(numbers).set_axis(places),
+        scaled / (scaled + 1.0 - compute),
     )

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 
 from hpcbench.predict.devices.device import GPU, Device
+from hpcbench.predict.devices.states import LEAST_CLOCK
 
 _CLOCKS, _LIMITS = 8, 6  # clocks and power limits of a device among which the best ones are sought
 _LOWEST = 0.4  # of them, as a fraction of the boost clock or of the board power: a choice
@@ -30,8 +31,12 @@ DEFAULT = State()
 
 
 def clocks_of(device: Device) -> tuple[State, ...]:
-    """Return evenly spaced clocks below the boost clock of a GPU; none if its lowest clock is unknown."""
-    return tuple(State(clock_mhz=each) for each in _spaced(device, device.lowest_mhz, device.boost_mhz, _CLOCKS))
+    """Return evenly spaced clocks below the boost clock of a GPU.
+
+    If its lowest clock is unknown, the clocks are those of a GPU whose lowest clock is `devices.states.LEAST_CLOCK`.
+    """
+    lowest = device.lowest_mhz or LEAST_CLOCK * device.boost_mhz
+    return tuple(State(clock_mhz=each) for each in _spaced(device, lowest, device.boost_mhz, _CLOCKS))
 
 
 def limits_of(device: Device) -> tuple[State, ...]:

@@ -26,20 +26,22 @@ OF_LIST, OF_NAME = "operators", "image network"
 FITS, CAPACITY = "fits", "device_memory_bytes"
 FITS_NOT, MAY_FIT, DOES_FIT = "no", "maybe", "yes"
 COMPUTE_BOUND, MEMORY_BOUND, LAUNCH_BOUND, POWER_BOUND = "compute", "memory", "launch", "power limit"
-_SLOWER = 1.02  # time over that without a power limit, from which on the limit counts
+_SLOWER = 1.02  # time over that in the default state, from which on a clock or power limit counts
 
 
 class Explanation(NamedTuple):
     """What predicted times are spent on and rest on, one row per row that was asked for.
 
-    The resource that limits the time, the share of the time in operators of unknown kind, the names of these operators,
-    and the columns BASIS.
+    The resource that limits the time in the default state, the share of the time in operators of unknown kind, the
+    names of these operators, the columns BASIS, and the share of the device time that the rate of products and vectors
+    limits, in the state of the row; NaN if unknown.
     """
 
     limit: pd.Series[str]
     unknown: pd.Series[float]
     unknown_operators: pd.Series[str]
     basis: pd.DataFrame
+    compute: pd.Series[float]
 
 
 def limits_of(quantity: str) -> tuple[str, str]:
@@ -71,8 +73,7 @@ def results(
         for name, column in zip((quantity, *limits_of(quantity)), VALUES, strict=True):
             values = np.full(len(asked), np.nan) if frame is None else frame[column].to_numpy(dtype="float64")
             found[name] = np.where(refused == "", values, np.nan)
-    limiting = pd.Series("", index=index) if explained is None else explained.limit.set_axis(index).fillna("")
-    found["limit"] = limiting.where(refused == "", "").mask(_is_held_back(found), POWER_BOUND)
+    found["limit"] = "" if explained is None else _limits(found, explained).where(refused == "", "")
     found[CAPACITY] = asked["device"].map(dict(memory_bytes or {})).astype("float64")
     found[FITS] = _fits(found)
     found["reason"] = refused
@@ -115,12 +116,24 @@ def _refusals(asked: pd.DataFrame, time: pd.DataFrame | None, explained: Explana
     return found if time is None else found.where(found != "", pd.Series(time["reason"].to_numpy(), asked.index))
 
 
-def _is_held_back(found: pd.DataFrame) -> pd.Series[bool]:
-    """Return whether a row with a power limit is slower than its case on the device without one."""
+def _limits(found: pd.DataFrame, explained: Explanation) -> pd.Series[str]:
+    """Return what limits the time of each row in its state.
+
+    A power limit that slows a case down limits it. At a lower clock, the host limits the time as long as the case is as
+    fast as at the boost clock.
+    """
+    usual, compute = explained.limit.fillna("").set_axis(found.index), explained.compute.set_axis(found.index)
+    slower = found[TIME] > _SLOWER * _usual_times(found)
+    by_device = pd.Series(np.where(compute >= 0.5, COMPUTE_BOUND, MEMORY_BOUND), index=found.index)
+    at_clock = found["clock_mhz"].notna() & compute.notna() & ((usual != LAUNCH_BOUND) | slower)
+    return usual.mask(at_clock, by_device).mask(found["power_limit_w"].notna() & slower, POWER_BOUND)
+
+
+def _usual_times(found: pd.DataFrame) -> np.ndarray:
+    """Return the time of each row's case on its device in the default state."""
     free = found[found["state"] == ""].set_index(["case", "device"])[TIME]
     free = free[~free.index.duplicated()]
-    usual = free.reindex(pd.MultiIndex.from_frame(found[["case", "device"]])).to_numpy()
-    return found["power_limit_w"].notna() & (found[TIME] > _SLOWER * usual)
+    return free.reindex(pd.MultiIndex.from_frame(found[["case", "device"]])).to_numpy(dtype="float64")
 
 
 def _missing(predictions: Mapping[str, pd.DataFrame], refused: pd.Series[str]) -> list[str]:

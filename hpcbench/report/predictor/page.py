@@ -29,6 +29,7 @@ from hpcbench.report.predictor.text.summary import (
     comparisons,
     has_states,
     refusals,
+    remarks,
     without_room,
 )
 from hpcbench.report.text.text_columns import Column
@@ -94,7 +95,7 @@ def _headlines(
     found = list(comparisons(rows, predictions, wanted))
     details = [
         *found[1:],
-        *(f"{line}." for line in without_room(rows)),
+        *(f"{line}." for line in [*without_room(rows), *remarks(rows)]),
         *(f"Based on: {line}." for line in bases(rows)),
     ]
     label = rows["label"].iloc[0]

@@ -23,6 +23,7 @@ from hpcbench.report.predictor.text.summary import (
     comparisons,
     has_states,
     refusals,
+    remarks,
     without_room,
 )
 from hpcbench.report.text.text_columns import as_table, fitting, fitting_tables
@@ -67,7 +68,7 @@ def _print_many(predictions: Predictions, wanted: Wanted, states: frozenset[str]
         console.print()
     shown = predictions.results[predictions.results["state"].isin({"", *states})]
     cases = by_case(shown).values()
-    notes = Counter(chain.from_iterable([*without_room(rows), *refusals(rows)] for rows in cases))
+    notes = Counter(chain.from_iterable([*without_room(rows), *refusals(rows), *remarks(rows)] for rows in cases))
     lines = [
         text if count == len(cases) else f"{text} ({plural(count, 'case')})" for text, count in notes.most_common()
     ]
@@ -106,7 +107,7 @@ def _print_case(
     based_on = [f"based on: {line}" for line in bases(shown)]
     if based_on:
         console.print()
-    _print_lines([*based_on, *without_room(shown), *refusals(shown)], console)
+    _print_lines([*based_on, *remarks(shown), *without_room(shown), *refusals(shown)], console)
 
 
 def _print_lines(lines: Iterable[str], console: Console) -> None:

@@ -48,11 +48,15 @@ def predictions(values: list[float], factor: float = 1.1, reason: str = "") -> p
     )
 
 
-def explained(*limits: str, unknown: float = 0.0) -> table.Explanation:
+def explained(*limits: str, unknown: float = 0.0, compute: float = math.nan) -> table.Explanation:
     """Return an explanation of rows with these limits, which rest on nothing."""
     basis = pd.DataFrame(index=range(len(limits)))
     return table.Explanation(
-        pd.Series(limits), pd.Series([unknown] * len(limits)), pd.Series(["mine.secret"] * len(limits)), basis
+        pd.Series(limits),
+        pd.Series([unknown] * len(limits)),
+        pd.Series(["mine.secret"] * len(limits)),
+        basis,
+        pd.Series([compute] * len(limits)),
     )
 
 
@@ -114,6 +118,22 @@ def test_a_power_limit_that_slows_the_case_down_is_what_limits_it() -> None:
     given = {table.TIME: predictions([0.1, 0.2, 0.1, 0.1])}
     found = table.results(rows, given, explained(*["compute"] * 4))
     assert found["limit"].tolist() == ["compute", "power limit", "compute", "compute"]
+
+
+@pytest.mark.parametrize(
+    ("usual", "compute", "time", "expected"),
+    [
+        ("launch", 0.6, 0.101, "launch"),
+        ("launch", 0.6, 0.13, "compute"),
+        ("launch", 0.4, 0.13, "memory"),
+        ("memory", 0.6, 0.13, "compute"),
+    ],
+)
+def test_the_limit_is_that_of_the_state(usual: str, compute: float, time: float, expected: str) -> None:
+    rows = asked(CASES.head(1), {"a": [SLOWER_CLOCK]})
+    given = {table.TIME: predictions([0.1, time])}
+    found = table.results(rows, given, explained(usual, usual, compute=compute))
+    assert found["limit"].tolist() == [usual, expected]
 
 
 def test_shares_have_the_largest_first() -> None:
@@ -238,7 +258,8 @@ def test_clocks_are_between_the_lowest_and_the_boost_clock() -> None:
     assert (clocks[0], len(clocks)) == (400, 8)
     assert clocks == sorted(clocks)
     assert clocks[-1] < 1000
-    assert clocks_of(Device("a", "nvidia", "x", 2020, 100, 1000.0, 1e13, 1e10, 1e12, 1e7, 300.0)) == ()
+    assert clocks_of(replace(device, lowest_mhz=None)) == clocks_of(device)
+    assert clocks_of(replace(device, kind=CPU)) == ()
 
 
 def test_power_limits_are_between_the_lowest_limit_and_the_board_power() -> None:

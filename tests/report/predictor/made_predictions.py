@@ -42,7 +42,7 @@ class MadeModels:
         measured = {"measured_fraction": 0.0, "distance": 0.0, "power_devices": 2, "power_measured": own > 0}
         limits = pd.Series("compute", index=range(len(networks)))
         nothing = pd.Series("", index=limits.index)
-        return Explained(shares, limits, pd.DataFrame({**basis, **measured}), nothing)
+        return Explained(shares, limits, pd.DataFrame({**basis, **measured}), nothing, limits.map({"compute": 1.0}))
 
 
 def question(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from hpcbench.predict.results.choices import best_device, best_states, within
+from hpcbench.predict.results.remarks import REMARKS, SEPARATOR
 from hpcbench.predict.results.table import ENERGY, FITS, FITS_NOT, MAY_FIT, PRICE, TIME
 from hpcbench.report.predictor.text import sentences
 from hpcbench.report.predictor.text.columns import device_in_state
@@ -57,6 +58,13 @@ def bases(rows: pd.DataFrame) -> list[str]:
     answered = rows[(rows["reason"] == "") & (rows["state"] == "")]
     texts = ((row["device"], [sentences.basis(row), sentences.power_basis(row)]) for _, row in answered.iterrows())
     return sentences.grouped((device, "; ".join(filter(None, each))) for device, each in texts)
+
+
+def remarks(rows: pd.DataFrame) -> list[str]:
+    """Return the remarks on the predictions of a case, for its devices."""
+    noted = rows[(rows[REMARKS] != "") & (rows["state"] == "")]
+    pairs = zip(noted["device"], noted[REMARKS], strict=True)
+    return sentences.grouped((device, text) for device, texts in pairs for text in texts.split(SEPARATOR))
 
 
 def without_room(rows: pd.DataFrame) -> list[str]:

@@ -1,0 +1,67 @@
+"""Remarks on predictions: what hpcbench assumes because a device lacks it, or because it is unknown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pandas as pd
+
+from hpcbench.predict.devices.device import GPU, Device
+from hpcbench.predict.operators.device_columns import PRECISIONS
+from hpcbench.predict.results.table import OF_LIST, SOURCE, Explanation
+
+REMARKS = "remarks"  # column of the table of results
+SEPARATOR = "; "  # of several remarks on a row
+_LEAST_SHARE = 0.001  # of the time, which is shown as a number
+
+
+def remarks(
+    asked: pd.DataFrame, results: pd.DataFrame, explained: Explanation, devices: Mapping[str, Device]
+) -> list[str]:
+    """Return the remarks on each row of a table of results, separated by SEPARATOR; empty for rows without a time.
+
+    `asked` are its rows as of `cases.asked`. Rows have a remark on clocks if a clock of their device was asked for and
+    its lowest clock is unknown, and on power limits if limits of other devices only were asked for.
+    """
+    with_clocks = set(asked.loc[asked["clock_mhz"].notna(), "device"])
+    with_limits = set(asked.loc[asked["power_limit_w"].notna(), "device"])
+    rows = zip(
+        *(asked["device"], asked["dtype"].fillna(""), results["reason"], results[SOURCE]),
+        *(explained.unknown, explained.unknown_operators),
+        strict=True,
+    )
+    return [
+        SEPARATOR.join(
+            [
+                *(_on_unknown(unknown, names) if source == OF_LIST else ()),
+                *(_on_dtype(devices[name], dtype) if name in devices else ()),
+                *(_on_states(devices[name], name, with_clocks, with_limits) if name in devices else ()),
+            ]
+        )
+        if reason == ""
+        else ""
+        for name, dtype, reason, source, unknown, names in rows
+    ]
+
+
+def _on_unknown(share: float, names: Any) -> Iterator[str]:
+    if share > 0 and names:
+        amount = f"{100 * share:.2g} %" if share >= _LEAST_SHARE else "under 0.1 %"
+        yield f"{amount} of the predicted time in operators of unknown kind: {names}"
+
+
+def _on_dtype(device: Device, dtype: str) -> Iterator[str]:
+    precision = PRECISIONS.get(dtype)
+    used = device.computed_in(precision) if precision else None
+    if used != precision:
+        yield f"no rate of products in {dtype} is described: predicted at the rate of {used}"
+
+
+def _on_states(device: Device, name: str, with_clocks: set[str], with_limits: set[str]) -> Iterator[str]:
+    if device.kind != GPU:
+        return
+    if name in with_clocks and device.lowest_mhz is None:
+        yield "lowest clock unknown: the device may not support all predicted clocks"
+    if with_limits and name not in with_limits:
+        yield "power limits not searched (lowest limit unknown)"

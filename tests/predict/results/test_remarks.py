@@ -1,0 +1,69 @@
+"""Remarks on predictions: unknown operators, data types without a rate, and states that a device may not support."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import pandas as pd
+
+from hpcbench.predict.devices.device import CPU, Device
+from hpcbench.predict.results import table
+from hpcbench.predict.results.remarks import remarks
+from hpcbench.predict.results.state import State
+
+T4 = Device("t4", "NVIDIA", "Turing", 2018, 40, 1590, 8e12, 16e9, 320e9, 4e6, 70, matrix_flops_per_s={"float16": 65e12})
+CLOCK, LIMIT = State(clock_mhz=960), State(power_limit_w=60)
+
+
+def remarks_on(
+    states: dict[str, Sequence[State]],
+    devices: dict[str, Device],
+    dtype: str = "float32",
+    unknown: float = 0.0,
+    reason: str = "",
+    source: str = table.OF_LIST,
+) -> list[str]:
+    rows = [(name, each) for name, own in states.items() for each in (State(), *own)]
+    asked = pd.DataFrame(
+        {
+            "device": [name for name, _ in rows],
+            "dtype": dtype,
+            "clock_mhz": [each.clock_mhz for _, each in rows],
+            "power_limit_w": [each.power_limit_w for _, each in rows],
+        }
+    )
+    results = pd.DataFrame({"reason": reason, table.SOURCE: source}, index=asked.index)
+    shares, names = (pd.Series(each, index=asked.index) for each in (unknown, "mine.weird"))
+    limits = pd.Series("", index=asked.index)
+    explained = table.Explanation(limits, shares, names, pd.DataFrame(index=asked.index), shares * math.nan)
+    return remarks(asked, results, explained, devices)
+
+
+def test_a_data_type_without_a_rate_has_a_remark() -> None:
+    expected = "no rate of products in bfloat16 is described: predicted at the rate of float32"
+    assert remarks_on({"t4": []}, {"t4": T4}, "bfloat16") == [expected]
+    assert remarks_on({"t4": []}, {"t4": T4}, "bfloat16", reason="no list") == [""]
+    assert remarks_on({"t4": []}, {"t4": T4}, "float16") == [""]
+    assert remarks_on({"t4": []}, {"t4": T4}, "float32") == [""]
+    assert remarks_on({"other": []}, {"t4": T4}, "bfloat16") == [""]
+
+
+def test_unknown_operators_are_named_with_their_share() -> None:
+    words = "of the predicted time in operators of unknown kind: mine.weird"
+    assert remarks_on({"t4": []}, {"t4": T4}, unknown=0.034) == [f"3.4 % {words}"]
+    assert remarks_on({"t4": []}, {"t4": T4}, unknown=0.0004) == [f"under 0.1 % {words}"]
+    assert remarks_on({"t4": []}, {"t4": T4}, unknown=0.05, source=table.OF_NAME) == [""]
+
+
+def test_states_that_a_device_may_not_support_have_a_remark() -> None:
+    known = Device(**{**vars(T4), "lowest_mhz": 300})
+    cpus = Device(**{**vars(T4), "kind": CPU})
+    devices = {"a": T4, "b": known, "c": cpus}
+    clocks = "lowest clock unknown: the device may not support all predicted clocks"
+    limits = "power limits not searched (lowest limit unknown)"
+    assert remarks_on({"a": [CLOCK], "b": [CLOCK, LIMIT], "c": []}, devices) == [
+        *[f"{clocks}; {limits}"] * 2,
+        *[""] * 4,
+    ]
+    assert remarks_on({"a": [], "b": []}, devices) == ["", ""]
