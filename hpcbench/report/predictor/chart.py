@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 MOST_FIGURES = 6
 _DEFAULT, _STATE = 70, 20  # areas of the points of default states and of others, in square pixels
-_LEGEND = {"title": "device", "symbolOpacity": 1}  # not that of the bars
+_LEGEND = alt.Legend(title="device", symbolOpacity=1)  # not that of the bars
 
 
 def figures_of_predictions(predictions: Predictions) -> list[Figure]:
@@ -63,7 +63,7 @@ def draw(rows: pd.DataFrame, predictions: Predictions, place: PlotSize) -> Any:
     y_scale = up.scale_of(frame["value"], frame["low"], frame["high"])
     x = alt.X("x:Q", title=across.title, scale=x_scale)
     y = alt.Y("value:Q", title=up.title, scale=y_scale)
-    base = alt.Chart(frame).encode(color=colour("device", frame["colour"]).legend(**_LEGEND))
+    base = alt.Chart(frame).encode(color=colour("device", frame["colour"]).legend(_LEGEND))
     rules = base.transform_filter("datum.state === ''").mark_rule(opacity=0.4, clip=True)
     upright = rules.encode(x, alt.Y("low:Q", title=up.title, scale=y_scale), alt.Y2("high:Q"))
     level = rules.encode(alt.X("x_low:Q", title=across.title, scale=x_scale), alt.X2("x_high:Q"), y)
@@ -73,7 +73,7 @@ def draw(rows: pd.DataFrame, predictions: Predictions, place: PlotSize) -> Any:
         alt.Tooltip("energies:N", title=energy.title),
     ]
     size = alt.condition("datum.state === ''", alt.value(_DEFAULT), alt.value(_STATE))
-    shapes = shape("device", frame["colour"]).legend(**_LEGEND)
+    shapes = shape("device", frame["colour"]).legend(_LEGEND)
     points = base.mark_point(opacity=1, filled=True).encode(x, y, shapes, size=size, tooltip=tooltip)
     best = frame[front(frame[["x", "value"]].to_numpy(dtype="float64"))].sort_values("x")
     stairs = alt.Chart(best).mark_line(
