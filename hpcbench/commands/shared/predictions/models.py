@@ -46,7 +46,8 @@ def models_of(workspace: Workspace, file: str | None) -> Models:
     text = text_of(path)
     require("predictor", f"'{path.name}'")
     fleet = from_text(text, str(path))
-    count = sum(sum(counts.values()) for counts in fleet.basis.rows.values())
     devices = plural(len(fleet.basis.devices), "device")
-    words = f"Models of {path.name}, fitted on {count:,} rows of {devices} (data {fleet.basis.data_hash[:12]})"
+    words = (
+        f"Models of {path.name}, fitted on {fleet.basis.total:,} rows of {devices} (data {fleet.basis.data_hash[:12]})"
+    )
     return Models(fleet, words, hashlib.sha256(text.encode()).hexdigest())
