@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from hpcbench.config.site import Site
-from hpcbench.core.check_result import HARDWARE, NOTE, OK, CheckResult
+from hpcbench.core.check_result import HARDWARE, NOTE, OK, WARNING, CheckResult
 from hpcbench.doctor.checked_host import CheckedHost
 from hpcbench.environments.resolve import brings_python, resolve
 from hpcbench.errors import UserError
@@ -14,6 +14,7 @@ from hpcbench.store.workspace import Workspace
 
 PYTORCH = "pytorch"
 _SUBJECT = "peaks"
+_LOAD = "background load"  # the subject of node.checks.load
 
 
 def candidate_pythons(workspace: Workspace, site: Site) -> tuple[str, ...]:
@@ -52,4 +53,8 @@ def save_peaks(workspace: Workspace, host: CheckedHost) -> None:
         action = "Run doctor in a workspace with write permission."
         host.add(HARDWARE, [CheckResult(_SUBJECT, NOTE, f"not saved: {error}", means, action)])
         return
+    if any(result.subject == _LOAD and result.level == WARNING for result in host.results):
+        means = "The peaks are too low, and so are the rooflines and predictions that use them."
+        action = "Run doctor again on an idle machine: the higher rates are kept."
+        host.add(HARDWARE, [CheckResult(_SUBJECT, WARNING, "measured under load", means, action)])
     host.add(HARDWARE, [CheckResult(_SUBJECT, OK, f"saved in {path.relative_to(workspace.root)}")])

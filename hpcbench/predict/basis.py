@@ -11,6 +11,7 @@ import pandas as pd
 from hpcbench.predict.sets.data_set import DataSet
 from hpcbench.predict.sets.row_digest import data_hash
 from hpcbench.predict.tables.network_kinds import network_kinds
+from hpcbench.predict.time.usable import reasons as operator_reasons
 from hpcbench.util.text import plural
 
 OPERATORS = "operators"
@@ -18,7 +19,7 @@ OPERATORS = "operators"
 
 @dataclass(frozen=True)
 class Basis:
-    """The data of a fit. `rows` has the number of rows by kind of operator or network, and by device."""
+    """The data of a fit. `rows` has the number of used rows by kind of operator or network, and by device."""
 
     data_hash: str
     rows: Mapping[str, Mapping[str, int]]
@@ -30,6 +31,11 @@ class Basis:
         """Return the number of rows of a kind on a device; of all operators if the kind is OPERATORS."""
         kinds = self.operator_kinds if kind == OPERATORS else (kind,)
         return sum(self.rows.get(each, {}).get(device, 0) for each in kinds)
+
+    @property
+    def total(self) -> int:
+        """Return the number of rows that the models use."""
+        return sum(sum(counts.values()) for counts in self.rows.values())
 
     @property
     def devices(self) -> tuple[str, ...]:
@@ -54,17 +60,18 @@ class Basis:
 
 
 def basis_of(data: DataSet) -> Basis:
-    """Return what a fit on a data set rests on."""
-    operators, networks = data.operators, data.networks
+    """Return what a fit on a data set rests on. The hash is that of all rows, also of those that no model uses."""
+    operators = data.operators[operator_reasons(data.operators, data.devices) == ""]
+    networks = data.networks[_has_work(data)]
     of_operators = operators.groupby(["kind", "device"], observed=True).size()
     of_networks = networks.groupby([network_kinds(networks).rename("kind"), "device"], observed=True).size()
     rows: dict[str, dict[str, int]] = {}
     for counts in (of_operators, of_networks):
         for kind, device, count in counts.rename("count").reset_index().itertuples(index=False):
             rows.setdefault(str(kind), {})[str(device)] = int(count)
-    names = {name for counts in rows.values() for name in counts}
+    names = {*data.operators["device"], *data.networks["device"]}
     used = {name: device for name, device in data.devices.items() if name in names}
-    tables = {"operators": operators, "networks": networks, "lists": data.lists}
+    tables = {"operators": data.operators, "networks": data.networks, "lists": data.lists}
     return Basis(
         data_hash=data_hash(tables, used),
         rows=rows,
@@ -72,6 +79,13 @@ def basis_of(data: DataSet) -> Basis:
         networks=tuple(sorted(set(networks["network"]))),
         flaws=(*data.flaws, *_undescribed(data)),
     )
+
+
+def _has_work(data: DataSet) -> pd.Series:
+    """Return which networks have a device with a description and, if they name an operator list, that list."""
+    networks = data.networks
+    listed = networks["list_id"].isin(["", *data.lists["list_id"].unique()])
+    return networks["device"].isin(list(data.devices)) & listed
 
 
 def _undescribed(data: DataSet) -> list[str]:

@@ -13,6 +13,7 @@ from hpcbench.predict.fleet import Fleet
 
 FORMAT = "hpcbench fleet"
 SCHEMA = 1
+_BEGINNING = json.dumps({"format": FORMAT})[:-1]  # of each text of a fleet
 _AGAIN = "fit it again: hpcbench predictor fit"
 
 
@@ -47,12 +48,12 @@ def check_data(fleet: Fleet, data_hash: str, file: str) -> None:
 
 
 def _decoded(text: str, file: str) -> Mapping[str, Any]:
+    if not text.startswith(_BEGINNING):
+        raise UserError("not a model file of hpcbench predictor fit", where=file, hint=_AGAIN)
     try:
-        data = json.loads(text)
+        data: Mapping[str, Any] = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise UserError(f"damaged model file: {error}", where=file, hint=_AGAIN) from error
-    if not isinstance(data, dict) or data.get("format") != FORMAT:
-        raise UserError("not a model file of hpcbench predictor fit", where=file, hint=_AGAIN)
     return data
 
 

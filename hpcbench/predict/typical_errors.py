@@ -41,22 +41,29 @@ class TypicalError:
 def typical_errors(data: DataSet, operators: Predictions, networks: Predictions) -> tuple[TypicalError, ...]:
     """Return the typical errors of predictions of the rows of a data set, by kind; kinds without answers are left out.
 
+    Those of power and energy are left out if the data set has neither.
     `operators` and `networks` return the predictions of a data set's operators and networks.
     """
     found: list[TypicalError] = []
     sample = _sample(data)
     twin = _renamed(sample)
+    quantities = _QUANTITIES if _has_power(data) else _QUANTITIES[:1]
     for kinds, predict in ((sample.operators["kind"], operators), (network_kinds(sample.networks), networks)):
         if kinds.empty:
             continue
         seen, unseen = predict(sample), predict(twin)
         for kind in sorted(set(kinds)):
             rows = (kinds == kind).to_numpy()
-            for quantity in _QUANTITIES:
+            for quantity in quantities:
                 sides = _median_sides(seen[quantity][rows]), _median_sides(unseen[quantity][rows])
                 if np.isfinite(sides).all():
                     found.append(TypicalError(quantity, str(kind), *sides))
     return tuple(found)
+
+
+def _has_power(data: DataSet) -> bool:
+    tables = (data.operators, data.networks)
+    return any(bool(table[name].notna().any()) for table in tables for name in _QUANTITIES[1:])
 
 
 def _sample(data: DataSet) -> DataSet:

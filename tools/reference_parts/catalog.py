@@ -8,6 +8,7 @@ from hpcbench.config.yaml_document import load_yaml
 from hpcbench.core.frameworks import FRAMEWORKS, runtime_settings
 from hpcbench.models.catalog import MODELS
 from hpcbench.models.operators.catalog import OPERATORS, description_of, phases_of, sizes_of
+from hpcbench.predict.devices.described import described
 from hpcbench.util.package_data import shipped
 from reference_parts.tables import code, codes, markdown_table
 
@@ -65,7 +66,8 @@ def devices() -> list[str]:
     for name in sorted(table):
         device, rates = table.descriptions[name], table.descriptions[name].matrix_tflops
         matrix = (rates.tf32 or rates.float32, rates.float16, rates.float8)
-        numbers = (device.fp32_tflops, *matrix, device.memory_gb, device.memory_gb_per_s, device.board_power_w)
+        memory, power_w = (device.memory_gb, device.memory_gb_per_s), described(name, device).board_power_w
+        numbers = (device.fp32_tflops, *matrix, *memory, power_w)
         shown = ("" if number is None else f"{number:.10g}" for number in numbers)
         rows.append((code(name), device.architecture, device.year, *shown))
     rates_of = ("float32", "TF32, float32 matrix", "float16", "float8")

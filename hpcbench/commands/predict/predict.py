@@ -153,7 +153,7 @@ def predict_command(
     networks = networks_of(workspace, experiment, batch_sizes, SweepOptions(settings, limit, True), site)
     chosen = asked_devices(
         devices,
-        known_devices(workspace),
+        known_devices(workspace, models.fleet.devices),
         networks.kinds,
         os.uname().nodename,
         clocks,

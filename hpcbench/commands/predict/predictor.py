@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import NoReturn
 
 import click
 
@@ -19,6 +21,7 @@ from hpcbench.errors import UserError
 from hpcbench.report.export.atomic_files import check_target, write_text
 from hpcbench.util.console import err, out, print_warnings
 from hpcbench.util.exit_status import SUCCESS, examples
+from hpcbench.util.text import in_list
 
 EPILOG = """\b
 Examples:
@@ -57,7 +60,8 @@ def predictor_command() -> None:
 def fit_command(context: click.Context, sources: tuple[str, ...], output: str | None) -> int:
     """Fit the models on the runs and profiles of each SWEEP, and on the tables of each FILE and FOLDER.
 
-    FILE is a table in a documented format, or one of `hpcbench report --operators`.
+    FILE is a table in a documented format, or one of `hpcbench report --operators`. Data without a usable row are an
+    error.
     """
     from hpcbench.commands.options.extras import require
     from hpcbench.predict.fleet import fit
@@ -71,9 +75,10 @@ def fit_command(context: click.Context, sources: tuple[str, ...], output: str | 
     with shown_after_a_while("fitting") as progress:
         fleet = fit(data, progress)
     print_warnings(fleet.basis.flaws)
+    if not fleet.basis.total:
+        _refuse(sources, fleet.basis.flaws)
     write_text(to_text(fleet), target)
-    count = len(data.operators) + len(data.networks)
-    err.print(f"wrote models of {count:,} rows to {target}", markup=False, soft_wrap=True)
+    err.print(f"wrote models of {fleet.basis.total:,} rows to {target}", markup=False, soft_wrap=True)
     err.print(f"to see what they rest on: hpcbench predictor show {target}", markup=False, soft_wrap=True)
     return SUCCESS
 
@@ -154,6 +159,7 @@ def show_command(context: click.Context, file: str | None, data: str | None, as_
     fleet = from_text(text_of(path), str(path))
     if data:
         check_data(fleet, basis_of(training_data(context, [data])).data_hash, str(path))
+        err.print(f"fitted on the data in {data}", markup=False, soft_wrap=True)
     if as_json:
         errors = [asdict(each) for each in fleet.typical_errors]
         shown = {"versions": dict(fleet.versions), **fleet.basis.to_json(), "typical_errors": errors}
@@ -161,6 +167,15 @@ def show_command(context: click.Context, file: str | None, data: str | None, as_
     else:
         print_basis(fleet, out)
     return SUCCESS
+
+
+def _refuse(sources: Sequence[str], flaws: Sequence[str]) -> NoReturn:
+    """Raise UserError for data of which no model uses a row."""
+    names = in_list([f"'{source}'" for source in sources])
+    what = f"no usable measurements in {names}: no models are written"
+    complete = "name data with measurements, or complete the runs of the sweep first"
+    hint = "correct the data by the warnings above" if flaws else complete
+    raise UserError(what, hint=f"{hint}\ndocs/reference/predictor-data.md lists what a fit requires")
 
 
 def _let_idle_threads_sleep() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from hpcbench.config.devices.reported_names import plain
 from hpcbench.config.devices.table import DeviceTable
@@ -16,10 +16,14 @@ from hpcbench.predict.devices.measured import measured_cpus, with_measured_gpu
 
 @dataclass(frozen=True)
 class KnownDevices:
-    """The table of described devices, and the measured peaks of machines by their types of nodes."""
+    """The table of described devices, and the measured peaks of machines by their types of nodes.
+
+    `fitted` are the devices of fitted models, by each of their names: they are found if nothing else has their name.
+    """
 
     table: DeviceTable
     machines: Mapping[str, MachinePeaks]
+    fitted: Mapping[str, Device] = field(default_factory=dict)
 
     def find(self, name: str, kind: str | None = None) -> Device:
         """Return the device of a name: of a description, a node or a type of node, or as tools report it.
@@ -36,7 +40,10 @@ class KnownDevices:
         short = self.table.short_name(name)
         if short is not None:
             return self._of_sheet(short)
-        raise self.table.not_found(name, [*self.machines, *self._hosts()])
+        own = next((device for each, device in self.fitted.items() if plain(each) == plain(name)), None)
+        if own is not None:
+            return own
+        raise self.table.not_found(name, [*self.machines, *self._hosts(), *self.fitted])
 
     def is_node_with_gpu(self, name: str) -> bool:
         """Return whether a name is that of a node, or type of node, with a GPU, of which its CPUs can be asked for."""

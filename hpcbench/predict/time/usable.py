@@ -14,14 +14,14 @@ from hpcbench.predict.operators.states import at_lower_clock, lowered_power_limi
 from hpcbench.predict.tables.operators import SIZES
 from hpcbench.predict.tables.sizes import invalid_sizes
 from hpcbench.predict.time.families import families
-from hpcbench.util.text import plural
+from hpcbench.util.text import in_short_list, plural
 
 
 def reasons(rows: pd.DataFrame, devices: Mapping[str, Device]) -> pd.Series:
     """Return why the time of each row cannot be predicted; empty if it can."""
     found = pd.Series("", index=rows.index, dtype="object")
     unknown_kind = families(rows) == ""
-    found[unknown_kind] = "operators of kind '" + rows["kind"][unknown_kind] + "' have no model"
+    found[unknown_kind] = "operator '" + _names(rows[unknown_kind]) + "' has no model"
     invalid = (found == "") & invalid_sizes(rows[list(SIZES)])
     found[invalid] = "the operator has FLOPs, bytes or a size that is negative or infinite"
     no_size = (found == "") & ~((rows["flops"] > 0) | (rows["bytes"] > 0))
@@ -32,6 +32,11 @@ def reasons(rows: pd.DataFrame, devices: Mapping[str, Device]) -> pd.Series:
     no_device = ~rows["device"].isin(list(devices))
     found[no_device] = "device '" + rows["device"][no_device] + "' has no description"
     return found
+
+
+def _names(rows: pd.DataFrame) -> pd.Series:
+    """Return the names of operators; their kinds if they have none."""
+    return rows["function"].where(rows["function"] != "", rows["kind"])
 
 
 def usable(rows: pd.DataFrame, devices: Mapping[str, Device]) -> tuple[pd.DataFrame, list[str]]:
@@ -48,9 +53,15 @@ def usable(rows: pd.DataFrame, devices: Mapping[str, Device]) -> tuple[pd.DataFr
         )
     timed = timed[positive]
     why = reasons(timed, devices)
+    unknown = families(timed) == ""
+    if unknown.any():
+        names = in_short_list([f"'{name}'" for name in _names(timed[unknown]).unique()])
+        flaws.append(
+            f"{plural(int(unknown.sum()), 'row')} left out of the model of times (operators without a model: {names})"
+        )
     flaws += [
         f"{plural(int(count), 'row')} left out of the model of times ({reason})"
-        for reason, count in why[why != ""].value_counts().items()
+        for reason, count in why[(why != "") & ~unknown].value_counts().items()
     ]
     kept = timed[why == ""].reset_index(drop=True)
     for slowed, why_slowed in (

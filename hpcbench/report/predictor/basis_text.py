@@ -24,8 +24,7 @@ _NOTHING = "none (predictions are priors of hpcbench, from data sheets)"
 def print_basis(fleet: Fleet, console: Console) -> None:
     """Print the data hash, the rows by device and by kind, the typical errors by kind, and the flaws of the data."""
     basis, errors = fleet.basis, fleet.typical_errors
-    total = sum(sum(counts.values()) for counts in basis.rows.values())
-    _line(console, "data", f"{plural(total, 'row')}, SHA-256 {basis.data_hash}" if total else _NOTHING)
+    _line(console, "data", f"{plural(basis.total, 'row')}, SHA-256 {basis.data_hash}" if basis.total else _NOTHING)
     _line(console, "fitted with", in_list([f"{name} {version}" for name, version in fleet.versions.items()]))
     if basis.rows:
         console.print()

@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from hpcbench.predict.evaluation.evaluate import Evaluation
 
 _MOST_REASONS = 10
+_UNDESCRIBED = "description of device "
+_DESCRIBE = (
+    "to describe devices: devices.csv in the data (docs/reference/predictor-data.md), or docs/reference/devices.md"
+)
 _SCORES = ("test", "devices", "n", "MAPE %", "median %", "bias %", "coverage", "worst", "width", "refused")
 _CHOICES = ("choice", "n", "right %", "regret %", "worst regret %")
 
@@ -36,6 +40,8 @@ def print_evaluation(result: Evaluation, console: Console) -> None:
         console.print(f"refused: {plural(count, 'prediction')}: {reason}", markup=False, soft_wrap=True)
     if len(result.reasons) > _MOST_REASONS:
         console.print(f"refused: {len(result.reasons) - _MOST_REASONS} further reasons", markup=False)
+    if any(reason.startswith(_UNDESCRIBED) for reason in result.reasons):
+        console.print(_DESCRIBE, markup=False, soft_wrap=True)
 
 
 def _print(headers: tuple[str, ...], rows: list[tuple[str, ...]], texts: int, console: Console) -> None:

@@ -55,7 +55,10 @@ def test_models_are_fitted_written_and_shown(invoke: CommandLine, train: str) ->
     as_json = json.loads(invoke("predictor", "show", "--json").stdout)
     assert as_json["rows"] == {"gemm": {"GPU A": 30, "GPU B": 30}}
     assert as_json["typical_errors"][0]["kind"] == "gemm"
-    assert invoke("predictor", "show", "--data", train).stdout == shown
+    compared = invoke("predictor", "show", "--data", train)
+    assert compared.stdout == shown
+    assert f"fitted on the data in {train}" in compared.stderr
+    assert "power" not in shown, "no power was measured"
 
 
 def test_a_model_file_that_is_too_large_is_refused(invoke: CommandLine) -> None:
@@ -78,7 +81,8 @@ def test_a_model_file_of_other_data_damaged_or_foreign_is_refused(invoke: Comman
     text = file.read_text()
     for content, message in (
         (text[: len(text) // 2], "damaged model file"),
-        ("[" * 100_000, "damaged model file"),
+        (text[: text.index("schema")] + "[" * 100_000, "damaged model file"),
+        ("name: an experiment", "not a model file of hpcbench predictor fit"),
         (text.replace('"gemm": {"GPU A": 30', '"gemm": {"GPU A": 31'), "damaged model file: its checksum is wrong"),
         (text.replace('"schema": 1', '"schema": 99'), "model file of schema 99; this hpcbench reads schema 1"),
         ('{"a": 1}', "not a model file of hpcbench predictor fit"),
@@ -234,5 +238,29 @@ def test_rows_of_a_device_without_a_description_are_counted(invoke: CommandLine)
     warning = "GPU X: 30 rows not used, because the device has no description (docs/reference/devices.md)"
     assert warning in one_line(invoke("predictor", "fit", folder).stderr)
     assert f"flaw: {warning}" in one_line(invoke("predictor", "show").stdout)
+    rows.loc[0, "op"] = "matmul"
+    rows.to_csv(invoke.workspace / "data" / "operators_time.csv", index=False)
+    fitted = one_line(invoke("predictor", "fit", folder).stderr)
+    assert "1 row left out of the model of times (operators without a model: 'matmul')" in fitted
+    assert "wrote models of 29 rows to" in fitted
+    assert json.loads(invoke("predictor", "show", "--json").stdout)["rows"] == {"gemm": {"GPU A": 29}}
     described = write(invoke.workspace / "described", operators_time=operators(("GPU A", "GPU B"), 1))
     assert "not used" not in invoke("predictor", "fit", described).stderr
+
+
+def test_data_without_a_usable_row_are_an_error(invoke: CommandLine) -> None:
+    rows = operators(("GPU A",), 1).assign(device="GPU X")
+    folder = write(invoke.workspace / "data", operators_time=rows)
+    error = one_line(invoke("predictor", "fit", folder, "-o", "mine.json", expect=2).stderr)
+    assert "GPU X: 30 rows not used" in error
+    assert f"error: no usable measurements in '{folder}': no models are written hint: correct the data" in error
+    assert not (invoke.workspace / "mine.json").exists()
+
+
+def test_misspelt_targets_of_rows_to_predict_are_named(invoke: CommandLine, train: str) -> None:
+    test = write(
+        invoke.workspace / "test",
+        operators_time=operators(("GPU A",), 2, rows=2).rename(columns={"latency_ms": "latency"}),
+    )
+    warnings = one_line(invoke("predictor", "evaluate", "--train", train, "--test", test).stderr)
+    assert "operators_time.csv: column 'latency' is not read: did you mean 'latency_ms'?" in warnings

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from hpcbench.config.devices.load import load_devices
@@ -34,6 +36,16 @@ def test_the_peaks_of_a_gpu_that_doctor_measured_replace_its_data_sheet(name: st
     assert (device.name, device.kind, device.units) == (A100, GPU, 108)
     assert (device.flops_per_s(FLOAT16), device.memory_bytes_per_s) == (2e14, 1.2e12)
     assert "peaks measured on n7" in device.source
+
+
+def test_a_device_of_fitted_models_is_found_if_nothing_else_has_its_name() -> None:
+    own = replace(KNOWN.find("t4"), name="csv-gpu", aliases=("NVIDIA CSV", A100))
+    known = replace(KNOWN, fitted=dict.fromkeys(own.names, own))
+    assert (known.find("csv-gpu"), known.find("nvidia csv")) == (own, own)
+    assert known.find(A100).name == A100
+    with pytest.raises(UserError, match="device 'csv-gup' not found") as error:
+        known.find("csv-gup")
+    assert "did you mean 'csv-gpu'?" in error.value.hint
 
 
 def test_bfloat16_without_a_rate_of_its_own_has_that_of_float32_and_not_of_float16() -> None:

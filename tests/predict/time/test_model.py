@@ -110,13 +110,18 @@ def test_without_data_the_prior_answers_with_wide_intervals() -> None:
 def test_refusals_have_reasons(model: OperatorTime) -> None:
     good = products(DEVICES, 1).head(1)
     asked = pd.concat(
-        [good, good.assign(kind=table.UNKNOWN), good.assign(device="other"), good.assign(dtype="float64")],
+        [
+            good,
+            good.assign(kind=table.UNKNOWN, function="matmul"),
+            good.assign(device="other"),
+            good.assign(dtype="float64"),
+        ],
         ignore_index=True,
     )
     found = model.predict(asked, DEVICES)
     assert list(found["reason"]) == [
         "",
-        "operators of kind 'unknown' have no model",
+        "operator 'matmul' has no model",
         "device 'other' has no description",
         "products in data type 'float64' have no model: devices have no rate for it",
     ]
@@ -133,12 +138,12 @@ def test_kinds_without_data_borrow_a_model(model: OperatorTime) -> None:
 
 def test_flaws_are_counted() -> None:
     rows = products(DEVICES, 100)
-    negative, unknown = rows.head(3).assign(time_s=-1.0), rows.head(1).assign(kind=table.UNKNOWN)
+    negative, unknown = rows.head(3).assign(time_s=-1.0), rows.head(1).assign(kind=table.UNKNOWN, function="matmul")
     rows = pd.concat([rows, negative, unknown], ignore_index=True)
     flaws = fit(rows, DEVICES).flaws
     assert flaws == (
         "3 rows left out of the model of times (their time is zero or negative)",
-        "1 row left out of the model of times (operators of kind 'unknown' have no model)",
+        "1 row left out of the model of times (operators without a model: 'matmul')",
     )
 
 

@@ -44,3 +44,5 @@ def test_choices_and_reasons_follow() -> None:
     assert " ".join(lines[3].split()) == "a.csv energy_j: best clock 24 75.0 1.2 6.0"
     assert lines[5] == "refused: 2 predictions: reason 0"
     assert lines[-1] == "refused: 2 further reasons"
+    undescribed = printed(evaluation([], [], {"description of device 'X' not found": 2}))
+    assert undescribed[-1].startswith("to describe devices: ")

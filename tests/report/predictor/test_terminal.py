@@ -31,9 +31,16 @@ def printed(
 ) -> str:
     console = Console(file=io.StringIO(), width=width)
     print_predictions(made_predictions(question(cases)), wanted or Wanted(), states, console)
+    return output_of(console)
+
+
+def output_of(console: Console) -> str:
+    """Return the output after its first line, which has what the models rest on."""
     output = console.file
     assert isinstance(output, io.StringIO)
-    return output.getvalue()
+    first, _, rest = output.getvalue().partition("\n\n")
+    assert first == "model: fleet.json"
+    return rest
 
 
 def test_a_device_may_need_least_energy_in_its_default_state() -> None:
@@ -42,7 +49,7 @@ def test_a_device_may_need_least_energy_in_its_default_state() -> None:
 
 
 def test_the_table_has_a_row_for_each_device_with_units_in_the_headers() -> None:
-    text = printed()
+    text = printed(width=300)
     header, row = text.splitlines()[0], text.splitlines()[1]
     for name in ("device", "time (ms)", "power (W)", "energy (J)", "memory (GiB)", "throughput (images/s)", "90 % PI"):
         assert name in header
@@ -176,9 +183,9 @@ def test_a_device_without_room_is_marked_and_named() -> None:
     asked = question(1)
     device = Device("l40s", "nvidia", "x", 2023, 100, 1000.0, 1e13, 1.5 * 2**30, 1e12, 1e7, 300.0)
     small = replace(asked, devices={"l40s": device, "h100-sxm": replace(device, memory_bytes=3.0 * 2**30)})
-    console = Console(file=io.StringIO(), width=200)
+    console = Console(file=io.StringIO(), width=300)
     print_predictions(made_predictions(small), Wanted(), frozenset(), console)
-    text = console.file.getvalue()  # type: ignore[attr-defined]
+    text = output_of(console)
     assert [line.split()[-1] for line in text.splitlines()[:4]] == ["fits", "compute", "maybe", "no"]
     assert "l40s: does not fit: needs about 2 GiB of memory, but the device has 1.5 GiB" in text
     assert "h100-sxm: may not fit" in text
@@ -188,9 +195,13 @@ def test_a_device_without_room_is_marked_and_named() -> None:
 def test_several_cases_end_with_the_devices_over_all_of_them() -> None:
     console = Console(file=io.StringIO(), width=200)
     print_predictions(made_predictions(question(2, devices=GPUS)), Wanted(), frozenset(), console)
-    text = console.file.getvalue()  # type: ignore[attr-defined]
+    text = output_of(console)
     lines = text[text.index("All devices over 2 cases") :].splitlines()
-    assert lines[2].split() == ["h100-sxm", "2", "cases", "1.00x", "0", "cases", "1.90x"]
+    assert lines[2].split() == [
+        *("h100-sxm", "2", "cases", "0", "cases", "1.00x"),
+        *("0", "cases", "0", "cases", "1.90x"),
+        *("2", "cases", "0", "cases", "1.00x"),
+    ]
     assert lines[3].split()[0] == "l40s"
     assert "All devices" not in printed(cases=1)
 
@@ -204,7 +215,7 @@ def test_cases_that_the_table_of_all_devices_leaves_out_are_mentioned() -> None:
     for results, is_mentioned in ((pd.concat([rows, third]), False), (changed, True)):
         console = Console(file=io.StringIO(), width=200)
         print_predictions(replace(made, results=results), Wanted(), frozenset(), console)
-        text = console.file.getvalue()  # type: ignore[attr-defined]
+        text = output_of(console)
         assert ("Cases without a prediction on each of these devices" in text) == is_mentioned
         assert f"All devices over {2 if is_mentioned else 3} cases" in text
 
@@ -215,7 +226,7 @@ def _many(cases: int, width: int, devices: tuple[str, ...] = GPUS, wanted: Wante
     copies = [made.results.assign(case=f"c{each}", label=f"model=gpt2 batch_size={each}") for each in range(cases)]
     console = Console(file=io.StringIO(), width=width)
     print_predictions(replace(made, results=pd.concat(copies)), wanted or Wanted(), frozenset(), console)
-    return console.file.getvalue()  # type: ignore[attr-defined]
+    return output_of(console)
 
 
 def test_many_cases_have_a_row_each() -> None:
@@ -234,10 +245,49 @@ def test_many_cases_name_what_the_files_have() -> None:
     assert "--html shows the intervals and best clocks of the first 20 cases, and" in _many(21, 100)
 
 
-def test_a_narrow_terminal_drops_the_slowest_devices_of_many_cases() -> None:
-    lines = _many(5, 55).splitlines()
+def test_a_narrow_terminal_drops_the_same_devices_from_all_tables_of_many_cases() -> None:
+    lines = _many(5, 55, wanted=Wanted((TIME, ENERGY))).splitlines()
     assert lines[1].split() == ["model", "batch_size", "h100-sxm", "l40s", "fastest"]
-    assert "and 1 more device, in the files of --csv and --html" in lines
+    energies = lines[lines.index("Predicted energy (J)") :]
+    assert energies[1].split() == ["model", "batch_size", "h100-sxm", "l40s", "least", "energy"]
+    assert lines.count("a100-pcie-40: in the files of --csv and --html") == 2
+
+
+def test_a_narrow_terminal_keeps_the_fastest_device_and_that_of_least_energy() -> None:
+    made = made_predictions(question(1, devices=GPUS))
+    cheap = made.results["device"] == "a100-pcie-40"
+    rows = made.results.assign(**{ENERGY: made.results[ENERGY].mask(cheap, 1.0)})
+    copies = [rows.assign(case=f"c{each}", label=f"model=gpt2 batch_size={each}") for each in range(5)]
+    console = Console(file=io.StringIO(), width=57)
+    print_predictions(replace(made, results=pd.concat(copies)), Wanted((TIME, ENERGY)), frozenset(), console)
+    assert output_of(console).count("l40s: in the files of --csv and --html") == 2
+
+
+@pytest.mark.parametrize("width", [50, 60])
+def test_a_narrow_terminal_breaks_no_name(width: int) -> None:
+    made = made_predictions(question(2, devices=GPUS))
+    console = Console(file=io.StringIO(), width=width)
+    print_predictions(made, Wanted(), frozenset(), console)
+    first = [line.split(" ")[0] for line in output_of(console).splitlines() if "," not in line]
+    assert first.count("a100-pcie-40") >= 6
+    assert not [word for word in first if word.startswith("a100") and word != "a100-pcie-40"]
+
+
+def test_a_device_without_a_price_has_the_reason_if_others_have_one() -> None:
+    asked = question(1, devices=GPUS)
+    unknown = Price(None, "cost.core_hour is not set")
+    for prices, is_mentioned in (
+        ({**asked.prices, "l40s": unknown}, True),
+        (dict.fromkeys(GPUS, unknown), False),
+    ):
+        console = Console(file=io.StringIO(), width=200)
+        print_predictions(made_predictions(replace(asked, prices=prices)), Wanted(), frozenset(), console)
+        assert ("l40s: no price: cost.core_hour is not set" in output_of(console)) == is_mentioned
+
+
+def test_prices_have_an_interval() -> None:
+    header = printed(width=300).splitlines()[0]
+    assert header.split("price per million images (EUR)")[1].split()[:3] == ["90", "%", "PI"]
 
 
 def test_many_cases_within_a_limit_have_the_device_of_least_energy() -> None:

@@ -15,6 +15,11 @@ from hpcbench.util.text import plural
 if TYPE_CHECKING:
     from hpcbench.predict.fleet import Fleet
 
+_WITHOUT_MEASUREMENTS = (
+    "Models without measurements, from data sheets alone, which rarely decide between devices; next: measure 20 "
+    f"operators (hpcbench sweep twenty-operators) and fit them ({FIT} latest)"
+)
+
 
 @dataclass(frozen=True)
 class Models:
@@ -37,11 +42,12 @@ def models_of(workspace: Workspace, file: str | None) -> Models:
 
     path = Path(file) if file else workspace.root / DEFAULT_FILE
     if file is None and not path.exists():
-        return Models(fit(DataSet()), f"Models without measurements, from data sheets alone; to fit them: {FIT}")
+        return Models(fit(DataSet()), _WITHOUT_MEASUREMENTS)
     text = text_of(path)
     require("predictor", f"'{path.name}'")
     fleet = from_text(text, str(path))
-    count = sum(sum(counts.values()) for counts in fleet.basis.rows.values())
     devices = plural(len(fleet.basis.devices), "device")
-    words = f"Models of {path.name}, fitted on {count:,} rows of {devices} (data {fleet.basis.data_hash[:12]})"
+    words = (
+        f"Models of {path.name}, fitted on {fleet.basis.total:,} rows of {devices} (data {fleet.basis.data_hash[:12]})"
+    )
     return Models(fleet, words, hashlib.sha256(text.encode()).hexdigest())

@@ -42,9 +42,9 @@ def predict_sweep(plan: Plan, workspace: Workspace, options: PredictOptions) -> 
 
     Raise UserError if a given device or model file is unknown, or if the device of every case is unknown.
     """
-    known = known_devices(workspace)
-    devices = devices_of(plan.cases, _finder(plan.site, known, options.devices))
     models = models_of(workspace, options.model)
+    known = known_devices(workspace, models.fleet.devices)
+    devices = devices_of(plan.cases, _finder(plan.site, known, options.devices))
     fleet = models.fleet
     asked = [case for case in plan.cases if case.id not in devices.unknown]
     listed = operator_lists(asked, plan.site, workspace, print_listing)

@@ -24,7 +24,7 @@ _MOST = 0.5  # of the time in such kinds; with less, their distance is not shown
 _FAR = 1.0  # standard deviations from the measured operators
 _BEST = {TIME: "is fastest", ENERGY: "needs least energy", PRICE: "is cheapest"}
 _AS_GOOD = {TIME: "may be as fast", ENERGY: "may need as little energy", PRICE: "may be as cheap"}
-_NOUN = {TIME: "time", ENERGY: "energy", PRICE: "cost"}
+NOUN = {TIME: "time", ENERGY: "energy", PRICE: "cost"}
 
 
 def host_limits(names: Sequence[str]) -> str:
@@ -51,13 +51,13 @@ def recommendation(found: Recommendation, quantity: str) -> str:
         )
     rivals, first = in_short_list([each.candidate.label for each in found.rivals]), found.rivals[0]
     interval = f"(90 % PI {first.ratio.low:.2f} to {first.ratio.high:.2f})"
-    compared = f"{_NOUN[quantity]} ratio of {best} to {first.candidate.label}"
+    compared = f"{NOUN[quantity]} ratio of {best} to {first.candidate.label}"
     ratio = f"The predicted {compared} is {times(first.ratio.value)} {interval}."
     return f"Inconclusive: {rivals} {_AS_GOOD[quantity]} as {best}. {ratio}"
 
 
 def _less(other: Compared, quantity: str) -> str:
-    return f"{_percent(1.0 - other.ratio.value)} less {_NOUN[quantity]}"
+    return f"{_percent(1.0 - other.ratio.value)} less {NOUN[quantity]}"
 
 
 def _interval(ratio: Ratio) -> str:

@@ -91,11 +91,14 @@ def without_room(rows: pd.DataFrame) -> list[str]:
 
 
 def refusals(rows: pd.DataFrame) -> list[str]:
-    """Return why rows of a case have no time, and which other quantities they lack, except price and emissions.
+    """Return why rows of a case have no time, and which other quantities they lack.
 
-    These depend on the site file alone.
+    Prices count only if other rows have one. Emissions do not count, since they depend on the site file alone.
     """
     refused, partial = rows[rows["reason"] != ""], rows[rows["missing"] != ""]
     found = [(device_in_state(row), f"not predicted: {row['reason']}") for _, row in refused.iterrows()]
     found += [(row["device"], f"no {row['missing']}") for _, row in partial.iterrows()]
+    if rows[PRICE].notna().any():
+        unpriced = rows[rows[PRICE].isna() & (rows["reason"] == "")]
+        found += [(row["device"], f"no {row['missing_of_site'].partition('; ')[0]}") for _, row in unpriced.iterrows()]
     return sentences.grouped(found)
