@@ -102,6 +102,7 @@ function saveButtons(id) {
   return buttons;
 }
 
+const AT_ONCE = 6;  // charts that are drawn without scrolling, so that a few are in a screenshot of the whole page
 const waiting = new Map();  // places of charts that are not drawn yet
 
 async function draw(place) {
@@ -128,6 +129,7 @@ function startCharts() {
     waiting.set(place, place.dataset.chart);
     near.observe(place);
   }
+  if (waiting.size <= AT_ONCE) [...waiting.keys()].forEach(draw);
   addEventListener("beforeprint", () => [...waiting.keys()].forEach(draw));
 }
 

@@ -2,62 +2,98 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
-from hpcbench.predict.results.table import ENERGY, FITS, FITS_NOT, TIME
+from hpcbench.predict.results.choices import best_device, by_case
+from hpcbench.predict.results.predictions import Predictions
+from hpcbench.predict.results.table import ENERGY, FITS, FITS_NOT, PRICE, TIME
 
 _TIE = 1.01  # ratio of two values, up to which they count as equal
 
 
-@dataclass(frozen=True)
-class DeviceOverview:
-    """A device over those cases that are predicted on all devices.
+QUANTITIES = (TIME, ENERGY, PRICE)
 
-    `fastest` and `least_energy` count the cases in which it has the lowest predicted value, and all others are at least
-    1 % above it. `time_ratio` and `energy_ratio` are geometric means of its value over the lowest one of each case [1];
-    NaN if they are not predicted. `does_not_fit` counts the cases that exceed its memory, of all cases.
+
+@dataclass(frozen=True)
+class Standing:
+    """A device over all cases by one quantity.
+
+    `lowest` counts the cases in which it has the lowest predicted value, and all others are at least 1 % above it.
+    `conclusive` counts those of them in which the intervals of its ratios to all other devices are below 1. `ratio` is
+    the geometric mean of its value over the lowest one of each case [1]; NaN if it is not predicted.
 
     [1] P. Fleming and J. Wallace, "How not to lie with statistics", CACM 29(3), 1986.
     """
 
+    lowest: int
+    conclusive: int
+    ratio: float
+
+
+@dataclass(frozen=True)
+class DeviceOverview:
+    """A device over those cases that are predicted on all devices, by each of QUANTITIES.
+
+    `does_not_fit` counts the cases that exceed its memory, of all cases.
+    """
+
     device: str
-    fastest: int
-    time_ratio: float
-    least_energy: int
-    energy_ratio: float
+    standings: Mapping[str, Standing]
     does_not_fit: int
 
 
-def overview(results: pd.DataFrame) -> tuple[list[DeviceOverview], int]:
-    """Return the devices of a table of results in their default states, the fastest first, and the number of cases.
+def overview(predictions: Predictions) -> tuple[list[DeviceOverview], int]:
+    """Return the devices of predictions in their default states, the fastest first, and the number of cases.
 
     Devices without any case are left out. Cases that a device lacks or that exceed its memory do not count. Without
     such cases, return no devices.
     """
-    usual = results[results["state"] == ""]
+    usual = predictions.results[predictions.results["state"] == ""]
     kept = usual[usual[FITS] != FITS_NOT]
     times = _complete(kept, TIME)
     if times.empty:
         return [], 0
-    energies = _complete(kept, ENERGY)
-    time_ratio, energy_ratio = _mean_ratios(times), _mean_ratios(energies).reindex(times.columns)
-    fastest, least = _counts(times), _counts(energies)
+    standings = {name: _standings(_complete(kept, name), name, predictions) for name in QUANTITIES}
     too_large = usual[usual[FITS] == FITS_NOT].groupby("device").size()
     found = [
         DeviceOverview(
-            device=str(name),
-            fastest=int(fastest.get(name, 0)),
-            time_ratio=float(time_ratio[name]),
-            least_energy=int(least.get(name, 0)),
-            energy_ratio=float(energy_ratio[name]),
-            does_not_fit=int(too_large.get(name, 0)),
+            str(device),
+            {name: known.get(str(device), _UNKNOWN) for name, known in standings.items()},
+            int(too_large.get(device, 0)),
         )
-        for name in times.columns
+        for device in times.columns
     ]
-    return sorted(found, key=lambda each: each.time_ratio), len(times)
+    return sorted(found, key=lambda each: each.standings[TIME].ratio), len(times)
+
+
+_UNKNOWN = Standing(0, 0, math.nan)
+
+
+def _standings(values: pd.DataFrame, quantity: str, predictions: Predictions) -> dict[str, Standing]:
+    """Return the standing of each device with values, by case and device."""
+    if values.empty:
+        return {}
+    winners, certain = _winners(values), _certain(list(values.index), quantity, predictions)
+    ratios = _mean_ratios(values)
+    counts = {str(device): [case for case, name in winners.items() if name == device] for device in values.columns}
+    return {
+        device: Standing(len(won), sum(certain[str(case)] for case in won), float(ratios[device]))
+        for device, won in counts.items()
+    }
+
+
+def _certain(cases: Collection[str], quantity: str, predictions: Predictions) -> dict[str, bool]:
+    """Return whether the device with the lowest value of each case is better than all others."""
+    rows = predictions.results[predictions.results["case"].isin(list(cases))]
+    best = {
+        case: best_device(own, quantity, predictions.errors_of(own, quantity)) for case, own in by_case(rows).items()
+    }
+    return {case: found is not None and found.is_certain for case, found in best.items()}
 
 
 def _complete(rows: pd.DataFrame, quantity: str) -> pd.DataFrame:
@@ -68,11 +104,10 @@ def _complete(rows: pd.DataFrame, quantity: str) -> pd.DataFrame:
 
 def _mean_ratios(values: pd.DataFrame) -> pd.Series[float]:
     logarithms = np.log(values.div(values.min(axis=1), axis=0).to_numpy(dtype="float64"))
-    means = logarithms.mean(axis=0) if values.size else np.full(len(values.columns), np.nan)
-    return pd.Series(np.exp(means), index=values.columns)
+    return pd.Series(np.exp(logarithms.mean(axis=0)), index=values.columns)
 
 
-def _counts(values: pd.DataFrame) -> pd.Series[int]:
-    """Return the cases of each device in which no other has as low a value."""
+def _winners(values: pd.DataFrame) -> dict[str, str]:
+    """Return the device of each case in which no other has as low a value."""
     lowest = values.le(_TIE * values.min(axis=1), axis=0)
-    return lowest[lowest.sum(axis=1) == 1].sum()
+    return {str(case): str(device) for case, device in lowest[lowest.sum(axis=1) == 1].idxmax(axis=1).items()}

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from hpcbench.predict.results.predictions import Predictions
 
 MOST_FIGURES = 6
+_DEFAULT, _STATE = 70, 20  # areas of the points of default states and of others, in square pixels
+_LEGEND = alt.Legend(title="device", symbolOpacity=1)  # not that of the bars
 
 
 def figures_of_predictions(predictions: Predictions) -> list[Figure]:
@@ -35,7 +37,8 @@ def _figure(number: int, rows: pd.DataFrame, predictions: Predictions) -> Figure
     case = rows["label"].iloc[0]
     title = f"Energy over time of {predictions.experiment}{f', {case}' if case else ''}"
     of_bars = "bars: 90 % prediction intervals of default states"
-    caption = f"Predicted time and energy of a step; {of_bars}; dashed line: Pareto front."
+    of_points = "; small points: lower clocks and power limits" if (rows["state"] != "").any() else ""
+    caption = f"Predicted time and energy of a step; {of_bars}{of_points}; dashed line: Pareto front."
     on_front = rows[front(rows[[TIME, ENERGY]].to_numpy(dtype="float64"))].sort_values(TIME)
     members = ", ".join(device_in_state(row) for _, row in on_front.iterrows())
     description = f"{caption} On the front, fastest first: {members}."
@@ -46,7 +49,8 @@ def _figure(number: int, rows: pd.DataFrame, predictions: Predictions) -> Figure
 def draw(rows: pd.DataFrame, predictions: Predictions, place: PlotSize) -> Any:
     """Return a chart of the energy over the time of the rows of a case; the lower left is better."""
     time, energy = quantity(TIME, predictions), quantity(ENERGY, predictions)
-    across, up = measure(time.title, time.unit, rows[TIME]), measure(energy.title, energy.unit, rows[ENERGY])
+    across = measure(time.title, time.unit, rows[TIME], log=True)  # a device far from the others would hide them
+    up = measure(energy.title, energy.unit, rows[ENERGY], log=True)
     wide = with_limits(rows, time, across).rename(columns={"value": "x", "low": "x_low", "high": "x_high"})
     frame = pd.concat([wide, with_limits(rows, energy, up)], axis=1).assign(
         colour=rows["device"],
@@ -59,7 +63,7 @@ def draw(rows: pd.DataFrame, predictions: Predictions, place: PlotSize) -> Any:
     y_scale = up.scale_of(frame["value"], frame["low"], frame["high"])
     x = alt.X("x:Q", title=across.title, scale=x_scale)
     y = alt.Y("value:Q", title=up.title, scale=y_scale)
-    base = alt.Chart(frame).encode(color=colour("device", frame["colour"]))
+    base = alt.Chart(frame).encode(color=colour("device", frame["colour"]).legend(_LEGEND))
     rules = base.transform_filter("datum.state === ''").mark_rule(opacity=0.4, clip=True)
     upright = rules.encode(x, alt.Y("low:Q", title=up.title, scale=y_scale), alt.Y2("high:Q"))
     level = rules.encode(alt.X("x_low:Q", title=across.title, scale=x_scale), alt.X2("x_high:Q"), y)
@@ -68,7 +72,9 @@ def draw(rows: pd.DataFrame, predictions: Predictions, place: PlotSize) -> Any:
         alt.Tooltip("times:N", title=time.title),
         alt.Tooltip("energies:N", title=energy.title),
     ]
-    points = base.mark_point(opacity=1, filled=True).encode(x, y, shape("device", frame["colour"]), tooltip=tooltip)
+    size = alt.condition("datum.state === ''", alt.value(_DEFAULT), alt.value(_STATE))
+    shapes = shape("device", frame["colour"]).legend(_LEGEND)
+    points = base.mark_point(opacity=1, filled=True).encode(x, y, shapes, size=size, tooltip=tooltip)
     best = frame[front(frame[["x", "value"]].to_numpy(dtype="float64"))].sort_values("x")
     stairs = alt.Chart(best).mark_line(
         color=theme.QUIET, strokeWidth=1, strokeDash=theme.DASHES[2], interpolate="step-after"

@@ -83,7 +83,7 @@ def page_of_predictions(
 
 def _of_all(predictions: Predictions, wanted: Wanted) -> Iterator[page_model.Headline]:
     """Yield the headline on all cases."""
-    found = overview_sentences(predictions.results, wanted.quantities)
+    found = overview_sentences(predictions, wanted.quantities)
     if found:
         about = f"all {plural(predictions.results['case'].nunique(), 'case')}"
         yield page_model.Headline(found[0], about=about, details=tuple(found[1:]))
@@ -113,9 +113,9 @@ def _notices(predictions: Predictions) -> Iterator[str]:
 
 
 def _overview(predictions: Predictions, wanted: Wanted) -> Iterator[page_model.Ranking]:
-    found, count = overview_columns(predictions.results, wanted.quantities)
+    found, count = overview_columns(predictions, wanted.quantities)
     if found:
-        yield _table_of(f"{overview_title(count)}. {about_overview(predictions.results, count)}", found)
+        yield _table_of(overview_title(count), found, about_overview(predictions.results, count))
 
 
 def _tables(
@@ -138,10 +138,10 @@ def _ranking(case: str, rows: pd.DataFrame, predictions: Predictions, states: Co
     return _table_of(rows["label"].iloc[0] or case, columns(answered, predictions))
 
 
-def _table_of(title: str, found: list[Column]) -> page_model.Ranking:
+def _table_of(title: str, found: list[Column], note: str = "") -> page_model.Ranking:
     headings = tuple(page_model.Heading(each.header, not each.is_text) for each in found)
     cells = zip(*(each.cells for each in found), strict=True)
-    return page_model.Ranking(title, headings, tuple(map(page_model.TableRow, cells)))
+    return page_model.Ranking(title, headings, tuple(map(page_model.TableRow, cells)), note)
 
 
 def _table(predictions: Predictions) -> page_model.Table:

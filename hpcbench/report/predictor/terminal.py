@@ -27,8 +27,8 @@ from hpcbench.report.predictor.text.summary import (
     remarks,
     without_room,
 )
-from hpcbench.report.text.text_columns import as_table, fitting
-from hpcbench.util.text import plural
+from hpcbench.report.text.text_columns import as_table, fitting, fitting_tables
+from hpcbench.util.text import in_short_list, plural
 
 if TYPE_CHECKING:
     from hpcbench.predict.results.predictions import Predictions
@@ -40,8 +40,11 @@ _MOST_NOTES = 10
 def print_predictions(predictions: Predictions, wanted: Wanted, states: frozenset[str], console: Console) -> None:
     """Print what is predicted, and the predictions of each case, or of more than MOST_CASES cases one row per case.
 
-    Tables have the default states of the devices, and those with the labels `states`.
+    What the models rest on comes first, since it limits what the tables can decide. Tables have the default states of
+    the devices, and those with the labels `states`.
     """
+    if predictions.model:
+        console.print(Text(f"{predictions.model}\n"), soft_wrap=True)
     found = by_case(predictions.results)
     console.print(Text(f"{headline(predictions.results)}\n", style="bold"), soft_wrap=True)
     if len(found) > MOST_CASES:
@@ -54,19 +57,16 @@ def print_predictions(predictions: Predictions, wanted: Wanted, states: frozense
                 title = rows["label"].iloc[0] or case
                 console.print(Text(title, style="bold"), soft_wrap=True)
             _print_case(rows, predictions, wanted, states, console)
-    _print_overview(predictions.results, wanted, console)
-    if predictions.model:
-        console.print(Text(f"\n{predictions.model}"), soft_wrap=True)
+    _print_overview(predictions, wanted, console)
 
 
 def _print_many(predictions: Predictions, wanted: Wanted, states: frozenset[str], console: Console) -> None:
     """Print one row per case, then how many cases have each note on devices without room, or without a prediction."""
-    for title, found in matrices(predictions, wanted, states):
-        kept = fitting(found, console.width)
-        console.print(Text(title, style="bold"))
-        console.print(as_table(kept))
-        if len(kept) < len(found):
-            console.print(f"and {plural(len(found) - len(kept), 'more device')}, in the files of --csv and --html")
+    for found in matrices(predictions, wanted, states, console.width):
+        console.print(Text(found.title, style="bold"))
+        console.print(as_table(found.columns))
+        if found.dropped:
+            console.print(Text(f"{in_short_list(found.dropped)}: in the files of --csv and --html"), soft_wrap=True)
         console.print()
     shown = predictions.results[predictions.results["state"].isin({"", *states})]
     cases = by_case(shown).values()
@@ -80,12 +80,15 @@ def _print_many(predictions: Predictions, wanted: Wanted, states: frozenset[str]
     _print_lines([f"--html shows the intervals and best clocks of {of_cases}, and --csv has all values."], console)
 
 
-def _print_overview(results: pd.DataFrame, wanted: Wanted, console: Console) -> None:
-    found, count = overview_columns(results, wanted.quantities)
+def _print_overview(predictions: Predictions, wanted: Wanted, console: Console) -> None:
+    found, count = overview_columns(predictions, wanted.quantities)
     if found:
         console.print(Text(f"\n{overview_title(count)}", style="bold"), soft_wrap=True)
-        console.print(as_table(fitting(found, console.width)))
-        console.print(Text(f"\n{about_overview(results, count)}"), soft_wrap=True)
+        for number, table in enumerate(fitting_tables(found, console.width)):
+            if number:
+                console.print()
+            console.print(as_table(table))
+        console.print(Text(f"\n{about_overview(predictions.results, count)}"), soft_wrap=True)
 
 
 def _print_case(

@@ -6,14 +6,23 @@ import pandas as pd
 import pytest
 
 from hpcbench.predict.results.overview import overview
+from hpcbench.predict.results.predictions import Predictions
+from hpcbench.predict.results.table import ENERGY, PRICE, TIME, limits_of
 
 NAN = float("nan")
 
 
-def results(*rows: tuple[str, str, float, float, str]) -> pd.DataFrame:
-    """Return default states: case, device, time, energy, and whether the case fits."""
+def results(*rows: tuple[str, str, float, float, str], factor: float = 1.001) -> Predictions:
+    """Return default states: case, device, time, energy, and whether the case fits.
+
+    Intervals are from the value over `factor` to the value times `factor`. Prices are twice the time.
+    """
     frame = pd.DataFrame(rows, columns=["case", "device", "time_s", "energy_j", "fits"])
-    return frame.assign(state="")
+    frame = frame.assign(state="", predicted_from="operators", **{PRICE: 2 * frame["time_s"]})
+    for name in (TIME, ENERGY, PRICE):
+        low, high = limits_of(name)
+        frame = frame.assign(**{low: frame[name] / factor, high: frame[name] * factor})
+    return Predictions("made", frame, pd.DataFrame())
 
 
 def test_devices_have_counts_and_geometric_means_and_the_fastest_is_first() -> None:
@@ -27,9 +36,20 @@ def test_devices_have_counts_and_geometric_means_and_the_fastest_is_first() -> N
     )
     assert count == 2
     assert [each.device for each in found] == ["b", "a"]
-    assert [(each.fastest, each.least_energy, each.does_not_fit) for each in found] == [(2, 0, 0), (0, 1, 0)]
-    assert [each.time_ratio for each in found] == pytest.approx([1.0, 4.0])
-    assert [each.energy_ratio for each in found] == pytest.approx([2.0, 1.0])
+    counts = [(each.standings[TIME].lowest, each.standings[ENERGY].lowest, each.does_not_fit) for each in found]
+    assert counts == [(2, 0, 0), (0, 1, 0)]
+    assert [each.standings[TIME].ratio for each in found] == pytest.approx([1.0, 4.0])
+    assert [each.standings[ENERGY].ratio for each in found] == pytest.approx([2.0, 1.0])
+    assert [each.standings[PRICE] for each in found] == [each.standings[TIME] for each in found]
+
+
+def test_a_case_is_conclusive_if_the_interval_of_each_ratio_is_below_one() -> None:
+    rows = (("c1", "a", 1.0, 5.0, ""), ("c1", "b", 3.0, 5.0, ""), ("c2", "a", 1.0, 4.0, ""), ("c2", "b", 1.2, 5.0, ""))
+    found, _ = overview(results(*rows, factor=1.5))
+    assert {each.device: (each.standings[TIME].lowest, each.standings[TIME].conclusive) for each in found} == {
+        "a": (2, 1),
+        "b": (0, 0),
+    }
 
 
 def test_cases_that_a_device_lacks_or_that_do_not_fit_are_left_out() -> None:
@@ -45,7 +65,7 @@ def test_cases_that_a_device_lacks_or_that_do_not_fit_are_left_out() -> None:
     )
     assert count == 1
     assert [(each.device, each.does_not_fit) for each in found] == [("a", 1), ("b", 0)]
-    assert [str(each.energy_ratio) for each in found] == ["nan", "nan"]
+    assert [str(each.standings[ENERGY].ratio) for each in found] == ["nan", "nan"]
 
 
 def test_a_tie_counts_for_no_device() -> None:
@@ -57,7 +77,10 @@ def test_a_tie_counts_for_no_device() -> None:
             ("c2", "b", 1.02, 4.0, "yes"),
         )
     )
-    assert {each.device: (each.fastest, each.least_energy) for each in found} == {"a": (1, 0), "b": (0, 1)}
+    assert {each.device: (each.standings[TIME].lowest, each.standings[ENERGY].lowest) for each in found} == {
+        "a": (1, 0),
+        "b": (0, 1),
+    }
 
 
 def test_without_complete_cases_there_are_no_devices() -> None:

@@ -118,6 +118,23 @@ def test_charts_are_drawn_when_they_come_near(opened: Opened) -> None:
     assert abs(tab.evaluate("document.body.scrollHeight") - height) < 60 * 30
 
 
+def test_a_few_charts_are_drawn_without_scrolling(opened: Opened) -> None:
+    tab = opened(page(figures=tuple(figure(number) for number in range(6))))
+    expect(tab.locator("[data-drawn] svg")).to_have_count(6)
+
+
+def test_the_first_column_of_a_wide_ranking_stays_when_it_is_scrolled(opened: Opened) -> None:
+    headings = (Heading("device", numeric=False), *(Heading(f"time {number}") for number in range(12)))
+    places = (TableRow(("h100-sxm", *["1,000.0 - 2,000.0"] * 12)),)
+    tab = opened(page(rankings=(Ranking("wide", headings, places),)), **PHONE)
+    box = tab.locator(".box:has(.ranking)").first
+    left = "(box) => box.querySelector('tbody td').getBoundingClientRect().left"
+    before = box.evaluate(left)
+    box.evaluate("(box) => box.scrollTo(300, 0)")
+    assert box.evaluate("(box) => box.scrollLeft") == 300
+    assert box.evaluate(left) == before
+
+
 @pytest.mark.parametrize("extra", [{}, {"facet": {"field": "framework"}}], ids=["single", "composed"])
 def test_nothing_is_wider_than_a_phone(opened: Opened, with_charts: WithCharts, extra: dict[str, Any]) -> None:
     if extra:

@@ -51,3 +51,20 @@ def test_each_case_has_a_figure_whose_description_names_the_front() -> None:
 def test_intervals_are_drawn_for_default_states_only() -> None:
     rules = [each for each in specification()["layer"] if each["mark"]["type"] == "rule"]
     assert [each["transform"] for each in rules] == [[{"filter": "datum.state === ''"}]] * 2
+
+
+def test_both_axes_are_logarithmic_and_the_legend_is_as_strong_as_the_points() -> None:
+    layer = next(each for each in specification()["layer"] if each["mark"]["type"] == "point")
+    assert [layer["encoding"][name]["scale"]["type"] for name in ("x", "y")] == ["log", "log"]
+    assert [layer["encoding"][name]["legend"]["symbolOpacity"] for name in ("color", "shape")] == [1, 1]
+
+
+def test_points_of_other_states_are_small_and_the_caption_explains_them() -> None:
+    layer = next(each for each in specification()["layer"] if each["mark"]["type"] == "point")
+    size = layer["encoding"]["size"]
+    assert size["condition"]["test"] == "datum.state === ''"
+    assert size["condition"]["value"] > size["value"]
+    (with_states,) = figures_of_predictions(made_predictions(question(1)))
+    (without,) = figures_of_predictions(made_predictions(question(1, ())))
+    assert "small points: lower clocks and power limits" in with_states.caption
+    assert "small points" not in without.caption

@@ -49,10 +49,14 @@ def test_the_first_table_is_over_all_cases() -> None:
     page = page_of_predictions(made, Wanted(), [], NOON)
     assert page.aggregates is not None
     assert page.headlines[0].about == "all 2 cases"
-    assert page.headlines[0].sentence == "Lowest predicted time: h100-sxm in 2 of 2 cases."
-    assert page.headlines[0].details == ("Lowest predicted energy: l40s in 2 of 2 cases.",)
+    assert page.headlines[0].sentence == ("Inconclusive in all cases. Lowest predicted time: h100-sxm in 2 of 2 cases.")
+    assert page.headlines[0].details == (
+        "Lowest predicted energy: l40s in 2 of 2 cases; conclusive in all.",
+        "Inconclusive in all cases. Lowest predicted cost: h100-sxm in 2 of 2 cases.",
+    )
     first = page.aggregates.tables[0]
-    assert first.title.startswith("All devices over 2 cases. ")
+    assert first.title == "All devices over 2 cases"
+    assert first.note.startswith("Ratios are geometric means")
     assert [row.cells[0] for row in first.places] == ["h100-sxm", "l40s"]
 
 

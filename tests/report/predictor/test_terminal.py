@@ -11,14 +11,15 @@ from rich.console import Console
 
 from hpcbench.config.pricing import Price
 from hpcbench.predict.calibration.intervals import Calibration
-from hpcbench.predict.choice.ratios import Ratio
+from hpcbench.predict.choice.ratios import Candidate, Ratio
+from hpcbench.predict.choice.recommendation import Compared, Recommendation
 from hpcbench.predict.choice.states import UNSEEN, StateErrors
 from hpcbench.predict.devices.device import Device
 from hpcbench.predict.results.choices import CLOCK, BestState
 from hpcbench.predict.results.table import ENERGY, OF_LIST, OF_NAME, PRICE, SOURCE, TIME
 from hpcbench.report.predictor.terminal import print_predictions
 from hpcbench.report.predictor.text.case_tables import kind_columns
-from hpcbench.report.predictor.text.sentences import basis, best_state
+from hpcbench.report.predictor.text.sentences import basis, best_state, recommendation
 from hpcbench.report.predictor.text.summary import Wanted, bases, recommendations
 from tests.report.predictor.made_predictions import made_predictions, question
 
@@ -30,9 +31,16 @@ def printed(
 ) -> str:
     console = Console(file=io.StringIO(), width=width)
     print_predictions(made_predictions(question(cases)), wanted or Wanted(), states, console)
+    return output_of(console)
+
+
+def output_of(console: Console) -> str:
+    """Return the output after its first line, which has what the models rest on."""
     output = console.file
     assert isinstance(output, io.StringIO)
-    return output.getvalue()
+    first, _, rest = output.getvalue().partition("\n\n")
+    assert first == "model: fleet.json"
+    return rest
 
 
 def test_a_device_may_need_least_energy_in_its_default_state() -> None:
@@ -41,7 +49,7 @@ def test_a_device_may_need_least_energy_in_its_default_state() -> None:
 
 
 def test_the_table_has_a_row_for_each_device_with_units_in_the_headers() -> None:
-    text = printed()
+    text = printed(width=300)
     headline, _, header, row, other = text.splitlines()[:5]
     assert headline == "batch size 8"
     for name in ("device", "time (ms)", "power (W)", "energy (J)", "memory (GiB)", "throughput (images/s)", "90 % PI"):
@@ -108,7 +116,30 @@ def test_within_a_limit() -> None:
     assert "Within 66 ms: h100-sxm, l40s." in text
     assert "May be within 66 ms: h100-sxm at 960 MHz" in text
     assert "Not within 66 ms: a100-pcie-40" in text
-    assert "Of those within 66 ms: l40s needs least energy" in text
+    assert "Recommended within 66 ms: l40s needs least energy" in text
+
+
+def test_the_only_device_within_a_limit_is_recommended() -> None:
+    text = printed(wanted=Wanted(within_s=0.061))
+    assert "Recommended within 61 ms: h100-sxm, the only device whose whole 90 % PI is within it." in text
+
+
+def test_a_case_that_the_host_limits_on_all_devices_is_not_compared() -> None:
+    made = made_predictions(question(1))
+    rows = made.results[made.results["device"] != "unknown-device"]
+    (text,) = recommendations(rows.assign(limit="launch"), made, Wanted((TIME,)))
+    assert text.startswith(
+        "The host limits the time on h100-sxm, l40s and a100-pcie-40: it launches kernels more slowly"
+    )
+    mixed = rows.assign(limit=["launch", *["compute"] * (len(rows) - 1)])
+    (other,) = recommendations(mixed, made, Wanted((TIME,)))
+    assert other.startswith("Inconclusive: ")
+
+
+def test_a_limit_of_an_interval_is_not_shown_as_zero() -> None:
+    best, other = Candidate("a", 0.0, 0.1), Candidate("b", 0.2, 0.1)
+    found = Recommendation(best, (Compared(other, Ratio(0.48, 0.23, 0.9962)),))
+    assert recommendation(found, TIME) == "a is fastest: 52 % less time than b (90 % PI 0.4 to 77 %)."
 
 
 def test_a_limit_that_no_interval_keeps() -> None:
@@ -123,7 +154,8 @@ def test_within_a_limit_the_best_device_and_clock_are_named() -> None:
         "Within 200 ms: a100-pcie-40 (default, 960 MHz), h100-sxm (default, 960 MHz), l40s (default, 960 MHz)." in text
     )
     assert (
-        "Of those within 200 ms: l40s at 960 MHz needs least energy: 24 % less energy than a100-pcie-40 at 960" in text
+        "Recommended within 200 ms: l40s at 960 MHz needs least energy: 24 % less energy than a100-pcie-40 at 960"
+        in text
     )
     assert "l40s needs least energy at 960 MHz: 28 % less energy" in text
 
@@ -136,6 +168,7 @@ def test_shares_basis_and_refusals_are_printed() -> None:
     assert f"based on: a100-pcie-40, h100-sxm: {others}" in text
     assert "based on: l40s: measured device: 60 of 312 measurements of 5 devices; power measured on it" in text
     assert "unknown-device: not predicted: description of device 'unknown-device' not found" in text
+    assert "unknown-device: not compared, because it is not predicted" in text
 
 
 def test_a_case_with_four_devices_fits_a_screen() -> None:
@@ -151,9 +184,9 @@ def test_a_device_without_room_is_marked_and_named() -> None:
     asked = question(1)
     device = Device("l40s", "nvidia", "x", 2023, 100, 1000.0, 1e13, 1.5 * 2**30, 1e12, 1e7, 300.0)
     small = replace(asked, devices={"l40s": device, "h100-sxm": replace(device, memory_bytes=3.0 * 2**30)})
-    console = Console(file=io.StringIO(), width=200)
+    console = Console(file=io.StringIO(), width=300)
     print_predictions(made_predictions(small), Wanted(), frozenset(), console)
-    text = console.file.getvalue()  # type: ignore[attr-defined]
+    text = output_of(console)
     assert [line.split()[-1] for line in text.splitlines()[2:6]] == ["fits", "compute", "maybe", "no"]
     assert "l40s: does not fit: needs about 2 GiB of memory, but the device has 1.5 GiB" in text
     assert "h100-sxm: may not fit" in text
@@ -163,9 +196,13 @@ def test_a_device_without_room_is_marked_and_named() -> None:
 def test_several_cases_end_with_the_devices_over_all_of_them() -> None:
     console = Console(file=io.StringIO(), width=200)
     print_predictions(made_predictions(question(2, devices=GPUS)), Wanted(), frozenset(), console)
-    text = console.file.getvalue()  # type: ignore[attr-defined]
+    text = output_of(console)
     lines = text[text.index("All devices over 2 cases") :].splitlines()
-    assert lines[2].split() == ["h100-sxm", "2", "cases", "1.00x", "0", "cases", "1.90x"]
+    assert lines[2].split() == [
+        *("h100-sxm", "2", "cases", "0", "cases", "1.00x"),
+        *("0", "cases", "0", "cases", "1.90x"),
+        *("2", "cases", "0", "cases", "1.00x"),
+    ]
     assert lines[3].split()[0] == "l40s"
     assert "All devices" not in printed(cases=1)
 
@@ -179,7 +216,7 @@ def test_cases_that_the_table_of_all_devices_leaves_out_are_mentioned() -> None:
     for results, is_mentioned in ((pd.concat([rows, third]), False), (changed, True)):
         console = Console(file=io.StringIO(), width=200)
         print_predictions(replace(made, results=results), Wanted(), frozenset(), console)
-        text = console.file.getvalue()  # type: ignore[attr-defined]
+        text = output_of(console)
         assert ("Cases without a prediction on each of these devices" in text) == is_mentioned
         assert f"All devices over {2 if is_mentioned else 3} cases" in text
 
@@ -190,7 +227,7 @@ def _many(cases: int, width: int, devices: tuple[str, ...] = GPUS, wanted: Wante
     copies = [made.results.assign(case=f"c{each}", label=f"model=gpt2 batch_size={each}") for each in range(cases)]
     console = Console(file=io.StringIO(), width=width)
     print_predictions(replace(made, results=pd.concat(copies)), wanted or Wanted(), frozenset(), console)
-    return console.file.getvalue()  # type: ignore[attr-defined]
+    return output_of(console)
 
 
 def test_many_cases_have_a_row_each() -> None:
@@ -209,10 +246,49 @@ def test_many_cases_name_what_the_files_have() -> None:
     assert "--html shows the intervals and best clocks of the first 20 cases, and" in _many(21, 100)
 
 
-def test_a_narrow_terminal_drops_the_slowest_devices_of_many_cases() -> None:
-    lines = _many(5, 55).splitlines()[2:]
+def test_a_narrow_terminal_drops_the_same_devices_from_all_tables_of_many_cases() -> None:
+    lines = _many(5, 55, wanted=Wanted((TIME, ENERGY))).splitlines()[2:]
     assert lines[1].split() == ["model", "batch_size", "h100-sxm", "l40s", "fastest"]
-    assert "and 1 more device, in the files of --csv and --html" in lines
+    energies = lines[lines.index("Predicted energy (J)") :]
+    assert energies[1].split() == ["model", "batch_size", "h100-sxm", "l40s", "least", "energy"]
+    assert lines.count("a100-pcie-40: in the files of --csv and --html") == 2
+
+
+def test_a_narrow_terminal_keeps_the_fastest_device_and_that_of_least_energy() -> None:
+    made = made_predictions(question(1, devices=GPUS))
+    cheap = made.results["device"] == "a100-pcie-40"
+    rows = made.results.assign(**{ENERGY: made.results[ENERGY].mask(cheap, 1.0)})
+    copies = [rows.assign(case=f"c{each}", label=f"model=gpt2 batch_size={each}") for each in range(5)]
+    console = Console(file=io.StringIO(), width=57)
+    print_predictions(replace(made, results=pd.concat(copies)), Wanted((TIME, ENERGY)), frozenset(), console)
+    assert output_of(console).count("l40s: in the files of --csv and --html") == 2
+
+
+@pytest.mark.parametrize("width", [50, 60])
+def test_a_narrow_terminal_breaks_no_name(width: int) -> None:
+    made = made_predictions(question(2, devices=GPUS))
+    console = Console(file=io.StringIO(), width=width)
+    print_predictions(made, Wanted(), frozenset(), console)
+    first = [line.split(" ")[0] for line in output_of(console).splitlines() if "," not in line]
+    assert first.count("a100-pcie-40") >= 6
+    assert not [word for word in first if word.startswith("a100") and word != "a100-pcie-40"]
+
+
+def test_a_device_without_a_price_has_the_reason_if_others_have_one() -> None:
+    asked = question(1, devices=GPUS)
+    unknown = Price(None, "cost.core_hour is not set")
+    for prices, is_mentioned in (
+        ({**asked.prices, "l40s": unknown}, True),
+        (dict.fromkeys(GPUS, unknown), False),
+    ):
+        console = Console(file=io.StringIO(), width=200)
+        print_predictions(made_predictions(replace(asked, prices=prices)), Wanted(), frozenset(), console)
+        assert ("l40s: price not predicted: cost.core_hour is not set" in output_of(console)) == is_mentioned
+
+
+def test_prices_have_an_interval() -> None:
+    header = printed(width=300).splitlines()[2]
+    assert header.split("price per million images (EUR)")[1].split()[:3] == ["90", "%", "PI"]
 
 
 def test_many_cases_within_a_limit_have_the_device_of_least_energy() -> None:

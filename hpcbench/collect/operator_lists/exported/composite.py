@@ -95,6 +95,27 @@ def _product(arguments: Mapping[str, Any]) -> Launched:
     return "bmm", {"self": _matrix(one, batch, m, k), "mat2": _matrix(other, batch, k, n)}
 
 
+def _einsum(arguments: Mapping[str, Any]) -> Launched:
+    """Return the batch of products that an einsum of two tensors computes.
+
+    Labels of both tensors are summed, or are in the batch if the result has them, too. Raise ValueError for another
+    number of tensors, and if a label is implicit, repeated, or summed in one tensor only.
+    """
+    inputs, _, result = str(arguments["equation"]).replace(" ", "").partition("->")
+    (ones, others), (one, other) = inputs.split(","), arguments["tensors"]
+    sizes = {
+        **dict(zip(ones, one.shape, strict=True)),
+        **dict(zip(others, other.shape, strict=True)),
+    }
+    batch, summed = set(ones) & set(others) & set(result), set(ones) & set(others) - set(result)
+    rows, columns = set(ones) - set(others), set(others) - set(ones)
+    is_repeated = len(set(ones)) + len(set(others)) < len(ones) + len(others)
+    if is_repeated or "." in inputs or (rows | columns | batch) != set(result):
+        raise ValueError(f"'{arguments['equation']}' is not a product")
+    b, m, n, k = (math.prod(sizes[label] for label in labels) for labels in (batch, rows, columns, summed))
+    return "bmm", {"self": _matrix(one, b, m, k), "mat2": _matrix(other, b, k, n)}
+
+
 def _matrix(tensor: Tensor, *shape: int) -> Tensor:
     strides = [math.prod(shape[place + 1 :]) for place in range(len(shape))]
     return Tensor(shape, tuple(strides), tensor.dtype, tensor.is_weight)
@@ -137,6 +158,7 @@ _COMPOSITES: Mapping[str, Callable[[Mapping[str, Any]], Launched]] = {
     **{f"conv{dimensions}d": _convolution(dimensions, False) for dimensions in (1, 2, 3)},
     **{f"conv_transpose{dimensions}d": _convolution(dimensions, True) for dimensions in (1, 2, 3)},
     "matmul": _product,
+    "einsum": _einsum,
     "scaled_dot_product_attention": _attention,
     "layer_norm": _renamed("native_layer_norm"),
     "group_norm": _renamed("native_group_norm", num_groups="group"),

@@ -15,6 +15,11 @@ from hpcbench.util.text import plural
 if TYPE_CHECKING:
     from hpcbench.predict.fleet import Fleet
 
+_WITHOUT_MEASUREMENTS = (
+    "Models without measurements, from data sheets alone, which rarely decide between devices; next: measure 20 "
+    f"operators (hpcbench sweep twenty-operators) and fit them ({FIT} latest)"
+)
+
 
 @dataclass(frozen=True)
 class Models:
@@ -37,7 +42,7 @@ def models_of(workspace: Workspace, file: str | None) -> Models:
 
     path = Path(file) if file else workspace.root / DEFAULT_FILE
     if file is None and not path.exists():
-        return Models(fit(DataSet()), f"Models without measurements, from data sheets alone; to fit them: {FIT}")
+        return Models(fit(DataSet()), _WITHOUT_MEASUREMENTS)
     text = text_of(path)
     require("predictor", f"'{path.name}'")
     fleet = from_text(text, str(path))

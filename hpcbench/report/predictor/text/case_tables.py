@@ -14,6 +14,7 @@ from hpcbench.report.text.text_columns import Column
 if TYPE_CHECKING:
     from hpcbench.predict.results.predictions import Predictions
 
+_RATIO, _TIME = 1, 2  # values of Column.gives_way
 _MOST_KINDS = 3
 _LEAST_SHARE = 0.005  # of the time, which is shown as 1 %
 
@@ -27,9 +28,9 @@ def state_columns(rows: pd.DataFrame, predictions: Predictions) -> list[Column]:
     return [
         Column("device", tuple(each.device for each in found), is_text=True, identifies=True),
         Column("least energy at", tuple(each.state for each in found), is_text=True),
-        Column("energy / default", tuple(times(each.energy.value) for each in found)),
-        Column(PREDICTION_INTERVAL, intervals, is_interval=True),
-        Column("time / default", tuple(times(each.time) for each in found)),
+        Column("energy / default", tuple(times(each.energy.value) for each in found), _RATIO),
+        Column(PREDICTION_INTERVAL, intervals, _RATIO, is_interval=True),
+        Column("time / default", tuple(times(each.time) for each in found), _TIME),
         Column("result", tuple(map(_verdict, found)), is_text=True),
     ]
 
@@ -49,8 +50,8 @@ def kind_columns(rows: pd.DataFrame, predictions: Predictions) -> list[Column]:
     cells = [_largest(own[own["device"] == name]) for name in devices]
     headers = ("time by kind", *("" for _ in range(_MOST_KINDS - 1)))
     named = Column("device", tuple(devices), is_text=True, identifies=True)
-    by_rank = zip(headers, zip(*cells, strict=True), strict=True)
-    return [named, *(Column(header, values, is_text=True) for header, values in by_rank)]
+    by_rank = enumerate(zip(headers, zip(*cells, strict=True), strict=True))
+    return [named, *(Column(header, values, rank, is_text=True) for rank, (header, values) in by_rank)]
 
 
 def _largest(shares: pd.DataFrame) -> list[str]:

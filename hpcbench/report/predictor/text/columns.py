@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 # Columns that a narrow terminal drops, the highest first.
 _GIVES_WAY = {TIME: NEVER, ENERGY: 1, POWER: 3, MEMORY: 4, THROUGHPUT: 5, PRICE: 6, EMISSIONS: 7}
 _LIMIT = 2
-_WITH_INTERVAL = (TIME, POWER, ENERGY)  # the intervals of others follow from them, or are in --csv
+_WITH_INTERVAL = (TIME, POWER, ENERGY, PRICE, EMISSIONS)  # the intervals of others are in --csv
 
 
 def device_in_state(row: pd.Series[str]) -> str:

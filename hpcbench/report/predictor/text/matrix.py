@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pandas as pd
@@ -14,7 +15,7 @@ from hpcbench.report.predictor.text.columns import device_in_state
 from hpcbench.report.predictor.text.quantities import quantity
 from hpcbench.report.predictor.text.summary import Wanted
 from hpcbench.report.text.numbers import column_format, duration
-from hpcbench.report.text.text_columns import Column
+from hpcbench.report.text.text_columns import NEVER, Column, fitting
 
 if TYPE_CHECKING:
     from hpcbench.predict.results.predictions import Predictions
@@ -24,34 +25,62 @@ _NONE = "-"
 _INCONCLUSIVE = "inconclusive"
 
 
-def matrices(predictions: Predictions, wanted: Wanted, states: frozenset[str]) -> Iterator[tuple[str, list[Column]]]:
-    """Yield a title and the columns of a table for each wanted quantity that is predicted.
+@dataclass(frozen=True)
+class Matrix:
+    """A table of many cases, and the devices that it lacks because the terminal is too narrow."""
 
-    The columns of devices are in the order of the results. A narrow terminal drops those with the highest values first.
-    `states` are the labels of the states that are shown in addition to the default ones.
+    title: str
+    columns: tuple[Column, ...]
+    dropped: tuple[str, ...] = ()
+
+
+def matrices(
+    predictions: Predictions, wanted: Wanted, states: frozenset[str], width: int | None = None
+) -> Iterator[Matrix]:
+    """Yield a table for each wanted quantity that is predicted.
+
+    The columns of devices are in the order of the results. All tables drop the same devices if one of them is wider
+    than `width` terminal cells, first those that are far from the lowest value of each quantity. `states` are the
+    labels of the states that are shown in addition to the default ones.
     """
     results = predictions.results
     shown = results[results["state"].isin({"", *states})]
-    names = pd.Series([device_in_state(row) for _, row in shown.iterrows()], index=shown.index, dtype="object")
+    names = [device_in_state(row) for _, row in shown.iterrows()]
     labels = [str(rows["label"].iloc[0]) or case for case, rows in by_case(results).items()]
-    for name in (TIME, ENERGY) if wanted.within_s is not None else wanted.quantities:
-        if shown[name].isna().all():
-            continue
+    by_quantity = {
+        name: shown.assign(column=names)
+        .pivot_table(index="case", columns="column", values=name, sort=False, dropna=False)
+        .dropna(axis="columns", how="all")
+        for name in ((TIME, ENERGY) if wanted.within_s is not None else wanted.quantities)
+        if shown[name].notna().any()
+    }
+    ranks = _ranks(by_quantity.values())
+    tables = []
+    for name, values in by_quantity.items():
         each = quantity(name, predictions)
-        values = shown.assign(column=names).pivot_table(
-            index="case", columns="column", values=name, sort=False, dropna=False
-        )
-        values = values.dropna(axis="columns", how="all")
         unit, written = column_format(each, shown[name])
-        ranks = values.div(values.min(axis=1), axis=0).mean().rank(method="first")
-        devices = [
-            Column(str(device), tuple(map(written, values[device])), int(ranks[device])) for device in values.columns
-        ]
+        devices = [Column(str(device), tuple(map(written, values[device])), ranks[device]) for device in values.columns]
         best = Column(_header(name, wanted), tuple(_best_of_cases(predictions, wanted, name)), is_text=True)
-        yield (
-            f"Predicted {each.title} ({unit})" if unit else f"Predicted {each.title}",
-            [*_of_labels(labels), *devices, best],
-        )
+        title = f"Predicted {each.title} ({unit})" if unit else f"Predicted {each.title}"
+        tables.append(Matrix(title, (*_of_labels(labels), *devices, best)))
+    yield from tables if width is None else _fitting(tables, width)
+
+
+def _ranks(tables: Collection[pd.DataFrame]) -> dict[str, int]:
+    """Return the rank of each device by its lowest mean ratio to the lowest value of each case, from 1 on."""
+    ratios = [values.div(values.min(axis=1), axis=0).mean() for values in tables]
+    ranks = pd.concat(ratios, axis=1).min(axis=1).rank(method="first") if ratios else pd.Series(dtype="float64")
+    return {str(device): int(rank) for device, rank in ranks.items()}
+
+
+def _fitting(tables: Sequence[Matrix], width: int) -> Iterator[Matrix]:
+    """Yield the tables without those devices that do not fit in one of them."""
+    kept = [{each.header.replace("\n", " ") for each in fitting(table.columns, width)} for table in tables]
+    devices = [[each.header for each in table.columns if each.gives_way != NEVER] for table in tables]
+    dropped = {name for names, own in zip(devices, kept, strict=True) for name in names if name not in own}
+    for table, names in zip(tables, devices, strict=True):
+        remaining = fitting([each for each in table.columns if each.header not in dropped], width)
+        yield Matrix(table.title, tuple(remaining), tuple(name for name in names if name in dropped))
 
 
 def _of_labels(labels: Sequence[str]) -> list[Column]:

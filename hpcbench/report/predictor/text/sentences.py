@@ -24,7 +24,15 @@ _MOST = 0.5  # of the time in such kinds; with less, their distance is not shown
 _FAR = 1.0  # standard deviations from the measured operators
 _BEST = {TIME: "is fastest", ENERGY: "needs least energy", PRICE: "is cheapest"}
 _AS_GOOD = {TIME: "may be as fast", ENERGY: "may need as little energy", PRICE: "may be as cheap"}
-_NOUN = {TIME: "time", ENERGY: "energy", PRICE: "cost"}
+NOUN = {TIME: "time", ENERGY: "energy", PRICE: "cost"}
+
+
+def host_limits(names: Sequence[str]) -> str:
+    """Return that the host limits the time of a case on all devices, so that they cannot be compared."""
+    return (
+        f"The host limits the time on {in_short_list(names)}: it launches kernels more slowly than they compute. "
+        "A larger batch shows which device is faster."
+    )
 
 
 def recommendation(found: Recommendation, quantity: str) -> str:
@@ -43,18 +51,23 @@ def recommendation(found: Recommendation, quantity: str) -> str:
         )
     rivals, first = in_short_list([each.candidate.label for each in found.rivals]), found.rivals[0]
     interval = f"(90 % PI {first.ratio.low:.2f} to {first.ratio.high:.2f})"
-    compared = f"{_NOUN[quantity]} ratio of {best} to {first.candidate.label}"
+    compared = f"{NOUN[quantity]} ratio of {best} to {first.candidate.label}"
     ratio = f"The predicted {compared} is {times(first.ratio.value)} {interval}."
     return f"Inconclusive: {rivals} {_AS_GOOD[quantity]} as {best}. {ratio}"
 
 
 def _less(other: Compared, quantity: str) -> str:
-    return f"{_percent(1.0 - other.ratio.value)} less {_NOUN[quantity]}"
+    return f"{_percent(1.0 - other.ratio.value)} less {NOUN[quantity]}"
 
 
 def _interval(ratio: Ratio) -> str:
-    low, high = (round(100 * (1.0 - each)) for each in (ratio.high, ratio.low))
-    return f"(90 % PI {low} to {high} %)"
+    low, high = (100 * (1.0 - each) for each in (ratio.high, ratio.low))
+    return f"(90 % PI {_not_zero(low)} to {_not_zero(high)} %)"
+
+
+def _not_zero(percent: float) -> str:
+    """Return a whole number of percent, or one significant digit if it rounds to 0."""
+    return f"{percent:.0f}" if abs(percent) >= 0.5 else f"{percent:.1g}"
 
 
 def _percent(part: float) -> str:
@@ -93,10 +106,16 @@ def within_limit(found: WithinLimit) -> Iterator[str]:
     elif found.best is None:
         yield f"No energy is predicted for those within {limit}."
     else:
-        if found.best.others:
-            yield f"Of those within {limit}: {recommendation(found.best, ENERGY)}"
+        yield _of_those_within(found.best, limit)
         if found.state:
             yield best_state(found.state)
+
+
+def _of_those_within(best: Recommendation, limit: str) -> str:
+    """Return which device is recommended within a limit of the time: the only one, or the one with least energy."""
+    if not best.others:
+        return f"Recommended within {limit}: {best.best.label}, the only device whose whole 90 % PI is within it."
+    return f"{'Recommended' if best.is_certain else 'Result'} within {limit}: {recommendation(best, ENERGY)}"
 
 
 def _names(members: Sequence[Candidate]) -> str:

@@ -8,15 +8,17 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
+from hpcbench.predict.choice.recommendation import Recommendation
 from hpcbench.predict.results.choices import best_device, best_states, within
 from hpcbench.predict.results.remarks import REMARKS, SEPARATOR
-from hpcbench.predict.results.table import ENERGY, FITS, FITS_NOT, MAY_FIT, PRICE, TIME
+from hpcbench.predict.results.table import ENERGY, FITS, FITS_NOT, LAUNCH_BOUND, MAY_FIT, PRICE, TIME
 from hpcbench.report.predictor.text import sentences
 from hpcbench.report.predictor.text.columns import device_in_state
 
 if TYPE_CHECKING:
     from hpcbench.predict.results.predictions import Predictions
 
+_NOT_COMPARED = "not compared, because it is not predicted"
 MOST_ON_PAGE = 20  # cases with headlines and a table of their own
 
 
@@ -50,7 +52,18 @@ def comparisons(rows: pd.DataFrame, predictions: Predictions, wanted: Wanted) ->
     for quantity in wanted.quantities:
         found = best_device(rows, quantity, predictions.errors_of(rows, quantity))
         if found is not None and (text := sentences.recommendation(found, quantity)):
-            yield text
+            by_host = quantity == TIME and not found.is_certain and _is_limited_by_host(rows)
+            yield sentences.host_limits(_devices(found)) if by_host else text
+
+
+def _devices(found: Recommendation) -> list[str]:
+    return [found.best.device, *(each.candidate.device for each in found.others)]
+
+
+def _is_limited_by_host(rows: pd.DataFrame) -> bool:
+    """Return whether the host limits a case on all devices that may be recommended for it."""
+    usual = rows[(rows["state"] == "") & rows[TIME].notna() & (rows[FITS] != FITS_NOT)]
+    return bool((usual["limit"] == LAUNCH_BOUND).all())
 
 
 def bases(rows: pd.DataFrame) -> list[str]:
@@ -61,10 +74,12 @@ def bases(rows: pd.DataFrame) -> list[str]:
 
 
 def remarks(rows: pd.DataFrame) -> list[str]:
-    """Return the remarks on the predictions of a case, for its devices."""
+    """Return the remarks on the predictions of a case, and which of its devices comparisons lack."""
     noted = rows[(rows[REMARKS] != "") & (rows["state"] == "")]
     pairs = zip(noted["device"], noted[REMARKS], strict=True)
-    return sentences.grouped((device, text) for device, texts in pairs for text in texts.split(SEPARATOR))
+    found = [(device, text) for device, texts in pairs for text in texts.split(SEPARATOR)]
+    lacking = rows[(rows["reason"] != "") & (rows["state"] == "")] if (rows["reason"] == "").any() else rows.head(0)
+    return sentences.grouped([*found, *((device, _NOT_COMPARED) for device in lacking["device"])])
 
 
 def without_room(rows: pd.DataFrame) -> list[str]:
@@ -76,13 +91,17 @@ def without_room(rows: pd.DataFrame) -> list[str]:
 
 
 def refusals(rows: pd.DataFrame) -> list[str]:
-    """Return why rows of a case have no time, and which other quantities they lack, except price and emissions.
+    """Return why rows of a case have no time, and which other quantities they lack.
 
-    These depend on the site file alone. What all devices lack for the same reason has no names of devices.
+    Prices count only if other rows have one. Emissions do not count, since they depend on the site file alone. What all
+    devices lack for the same reason has no names of devices.
     """
     refused, partial = rows[rows["reason"] != ""], rows[rows["missing"] != ""]
     found = [(device_in_state(row), f"not predicted: {row['reason']}") for _, row in refused.iterrows()]
     lacking = partial.groupby("missing", sort=False)["device"].unique()
     everywhere = [text for text, devices in lacking.items() if len(devices) == rows["device"].nunique()]
     found += [(row["device"], row["missing"]) for _, row in partial.iterrows() if row["missing"] not in everywhere]
+    if rows[PRICE].notna().any():
+        unpriced = rows[rows[PRICE].isna() & (rows["reason"] == "")]
+        found += [(row["device"], row["missing_of_site"].partition("; ")[0]) for _, row in unpriced.iterrows()]
     return [*sentences.grouped(found), *map(str, everywhere)]

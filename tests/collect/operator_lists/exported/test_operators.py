@@ -66,6 +66,18 @@ def works(name: str, *outputs: Tensor, **arguments: Any) -> list[dict[str, Any]]
         ),
         ("aten.matmul.default", [a(5)], {"self": a(5, 6), "other": a(6)}, {"kind": "gemm", "m": 5, "n": 1, "k": 6}),
         (
+            "aten.einsum.default",
+            [a(2, 4, 5, 7)],
+            {"equation": "bihd, bjhd -> bhij", "tensors": [a(2, 5, 4, 6), a(2, 7, 4, 6)]},
+            {"kind": "batched_gemm", "batch": 8, "m": 5, "n": 7, "k": 6},
+        ),
+        (
+            "aten.einsum.default",
+            [a(5)],
+            {"equation": "ij->i", "tensors": [a(5, 6)]},
+            {"kind": "unknown", "function": "aten.einsum.default"},
+        ),
+        (
             "aten.scaled_dot_product_attention.default",
             [a(2, 4, 9, 8)],
             {"query": a(2, 4, 9, 8), "key": a(2, 4, 5, 8), "value": a(2, 4, 5, 8)},
