@@ -188,6 +188,9 @@ def test_runs_of_sweeps_are_data(command_line: CommandLine, train: str) -> None:
     fitted = command_line("predictor", "fit", "first", train, "-o", "mine.json")
     assert "first: 1 run left out (" in fitted.stderr
     assert "wrote models of 60 rows" in fitted.stderr
+    alone = one_line(command_line("predictor", "fit", "first", "-o", "other.json", expect=2).stderr)
+    assert "error: no usable measurements in 'first': no models are written" in alone
+    assert not (command_line.workspace / "other.json").exists()
     error = command_line("predictor", "fit", "second", expect=2).stderr
     assert "error: 'second' not found" in error
     assert "name a folder, a table or a sweep" in error
