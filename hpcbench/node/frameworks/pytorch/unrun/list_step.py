@@ -1,5 +1,6 @@
 """List the operators of a step of a case that does not run."""
 
+from contextlib import nullcontext
 from typing import List
 
 import torch
@@ -11,6 +12,7 @@ from ....workload.problem import Problem
 from ..network import PyTorchNetwork
 from ..profiler.listing import Listed, Step, listed
 from ..profiler.step import observable, step_of
+from .cuda_dropout import cuda_dropout
 from .networks import BFLOAT16, FLOAT16, network_of
 from .without_dynamo import put_off
 
@@ -21,7 +23,7 @@ def operators_of(problem: Problem) -> OperatorList:
     Raise an error of hpcbench or PyTorch if the network cannot be built, or if its step depends on values of tensors.
     """
     put_off()
-    with FakeTensorMode(allow_non_fake_inputs=True):
+    with FakeTensorMode(allow_non_fake_inputs=True), cuda_dropout() if problem.on_gpu else nullcontext():
         network = network_of(problem)
         step = _step(network)
         if problem.training:

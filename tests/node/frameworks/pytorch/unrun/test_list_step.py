@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -47,6 +48,17 @@ class Branches(Scaled):
 
 def branches():
     return Branches(4)
+
+class Encoder(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.TransformerEncoderLayer(8, 2, 16, dropout=0.1, batch_first=True)
+
+    def forward(self, batch):
+        return self.layer(batch).mean(1)
+
+def encoder():
+    return Encoder()
 """
 INPUT = {"shape": [4]}
 
@@ -115,6 +127,20 @@ def test_autocast_of_a_gpu_normalizes_in_float32(listed: Callable[..., OperatorL
     assert not any(other in each.arguments for each in found.operators)
     scales = any("_amp_foreach_non_finite" in each.operator for each in found.operators)
     assert scales == (dtype == "float16")
+
+
+@pytest.mark.usefixtures("own_nets")
+def test_a_gpu_fuses_dropout_and_attention_with_dropout(listed: Callable[..., OperatorList]) -> None:
+    options = {"model": "unrun_nets:encoder", "input": {"shape": [3, 8]}, "task": "training"}
+    on_gpu, on_cpu = Counter[str](), Counter[str]()
+    for device, calls in (("gpu", on_gpu), ("cpu", on_cpu)):
+        for each in listed(**options, device=device).operators:
+            calls[each.operator] += each.calls
+    assert on_gpu["aten.native_dropout.default"] == on_gpu["aten.native_dropout_backward.default"] == 3
+    assert sum(on_gpu[name] for name in on_gpu if "dot_product_flash" in name) == 2  # forward and backward
+    assert not {"aten.bmm.default", "aten.bernoulli_.float"} & set(on_gpu)
+    assert on_cpu["aten.bmm.default"] == 6
+    assert on_cpu["aten.bernoulli_.float"] == 4  # the attention's, too
 
 
 @pytest.mark.parametrize("model", TINY)
