@@ -52,7 +52,7 @@ _LARGEST = (
     *("error_l1", "error_l2", "error_max", "error_relative_l1"),
     *("error_relative_l2", "error_relative_max", "error_ulps", "error_bound_ratio", "gradient_check_error"),
     *("update_error", "update_bound_ratio"),
-    *("repeat_difference", "repeated_items", "missing_items"),
+    *("repeat_difference", "repeated_items", "missing_items", "throttled"),
 )
 _PER_REPETITION = (
     "run",

@@ -87,7 +87,8 @@ def _listed(
                 if new[key].identity:
                     keep(folder, key, result)
         except UserError as error:
-            known |= {key: OperatorList(each.case_id, reason=str(error)) for key, each in new.items()}
+            lacking = {key: each for key, each in new.items() if key not in known}
+            known |= {key: OperatorList(each.case_id, reason=str(error)) for key, each in lacking.items()}
     return {each.case_id: replace(known[_key(each)], case_id=each.case_id) for each in asked}
 
 

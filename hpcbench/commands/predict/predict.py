@@ -47,12 +47,10 @@ Examples:
   hpcbench predict my.yaml --device a100-sxm-80,l40s --least-energy
   hpcbench predict my.yaml --device h100-sxm,l40s --within 500ms
   hpcbench predict my.yaml --device a100-sxm-80 --clock 960,1410
-  hpcbench predict my.yaml --device h100-sxm --set 'matrix.batch_size=[1,8,64]' --csv predictions.csv
-  hpcbench predict my.yaml --device a100-sxm-80,h100-sxm --html predictions.html
+  hpcbench predict my.yaml --device h100-sxm --set 'matrix.batch_size=[1,8,64]' --html predictions.html
   hpcbench predict net.onnx --device l40s,t4 --batch-size 1,8,64
-  hpcbench predict net.pt2 --device l40s,t4
 
-hpcbench measures nothing and runs no network: PyTorch lists the operators. `hpcbench list devices` shows the devices.
+Nothing is measured, and no network runs: PyTorch lists the operators. `hpcbench list devices` shows the devices.
 Prices require `cost` in the site file: docs/guides/site.md.
 """ + exit_statuses("a case could not be predicted on a device")
 

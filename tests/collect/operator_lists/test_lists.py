@@ -199,7 +199,7 @@ def test_an_environment_that_is_not_built(workspace: Workspace, monkeypatch: pyt
     (asked,) = cases("include: [{framework: pytorch, model: timm/vit_tiny_patch16_224, batch_size: 4}]", here)
     (found,) = operator_lists([asked], here, workspace).values()
     assert "'pytorch-zoo' is not built" in found.reason
-    assert "hpcbench env build pytorch-zoo" in found.reason
+    assert "hpcbench env build pytorch-zoo" in found.hint
 
 
 def test_shell_lines_set_an_environment_up(workspace: Workspace, site: Callable[..., Site]) -> None:

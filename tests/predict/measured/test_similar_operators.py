@@ -95,7 +95,7 @@ def test_without_its_measurements_a_device_has_the_other_model() -> None:
 def test_operators_of_unknown_kind_are_refused() -> None:
     asked = products([400]).assign(kind=table.UNKNOWN)
     found = similar_times(MEASURED, DEVICES, Other()).estimate(asked, DEVICES, True)
-    assert "have no model" in found.reason[0]
+    assert "has no model" in found.reason[0]
 
 
 def test_a_model_survives_json() -> None:
