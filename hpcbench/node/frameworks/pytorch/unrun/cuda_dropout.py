@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import Any, Iterator
 
 import torch
+from torch import library
 
 from ..profiler.listing import COMPOSITE
 
@@ -18,13 +19,10 @@ _ON_CPU = "AutogradCPU"
 @contextmanager
 def cuda_dropout() -> Iterator[None]:
     """Let dropout and attention of tensors on the CPU call the operators that they call on a GPU."""
-    library = torch.library.Library("aten", "IMPL")
-    library.impl("dropout", _dropout, _ON_CPU)
-    library.impl("scaled_dot_product_attention", _attention, _ON_CPU)
-    try:
+    with library._scoped_library("aten", "IMPL") as kernels:
+        kernels.impl("dropout", _dropout, _ON_CPU)
+        kernels.impl("scaled_dot_product_attention", _attention, _ON_CPU)
         yield
-    finally:
-        library._destroy()
 
 
 def _dropout(values: torch.Tensor, rate: float, train: bool) -> Any:
