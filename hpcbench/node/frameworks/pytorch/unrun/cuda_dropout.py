@@ -19,10 +19,13 @@ _ON_CPU = "AutogradCPU"
 @contextmanager
 def cuda_dropout() -> Iterator[None]:
     """Let dropout and attention of tensors on the CPU call the operators that they call on a GPU."""
-    with library._scoped_library("aten", "IMPL") as kernels:
-        kernels.impl("dropout", _dropout, _ON_CPU)
-        kernels.impl("scaled_dot_product_attention", _attention, _ON_CPU)
+    kernels = library.Library("aten", "IMPL")
+    kernels.impl("dropout", _dropout, _ON_CPU)
+    kernels.impl("scaled_dot_product_attention", _attention, _ON_CPU)
+    try:
         yield
+    finally:
+        del kernels  # PyTorch removes its functions with it
 
 
 def _dropout(values: torch.Tensor, rate: float, train: bool) -> Any:
