@@ -19,6 +19,7 @@ import pandas as pd
 from predict_acceptance import acceptance
 from predict_baselines import BASELINES, baselines
 from predict_splits import Split, devices_of, leave_groups_out, leave_one_device_out, of_devices, with_few_operators
+from predict_table import mape_of_test, validation_table
 
 from hpcbench.commands.shared.predictor_data import folder_tables
 from hpcbench.errors import nearest
@@ -61,6 +62,7 @@ def main() -> None:
     print_scores(scored)
     print_choices(scored)
     print("\n".join(acceptance(scores(scored), choices(_unseen(scored)), choices(_seen(scored)))))
+    print("\n" + "\n".join(validation_table(scores(scored), simple_scores(scored))))
     if options.learning_curve:
         print_learning_curve(data)
 
@@ -88,24 +90,23 @@ def scored_splits(splits: Iterable[Split], with_baselines: bool) -> pd.DataFrame
 
 def print_scores(scored: pd.DataFrame) -> None:
     """Print a line per test: errors and intervals of hpcbench, and the MAPE of each baseline."""
-    names = [name for name in BASELINES if name in scored]
-    others = [
-        {
-            _key(each): each.mape
-            for each in scores(scored.assign(predicted=scored[name], lower=math.nan, upper=math.nan))
-        }
-        for name in names
-    ]
+    simple = simple_scores(scored)
     header = (
         f"{'test':66} {'n':>7} {'MAPE':>6} {'median':>6} {'bias':>6} {'cover':>5} {'worst':>5} {'width':>5} {'ref':>5}"
     )
-    print("\n" + header + "".join(f" {name:>17}" for name in names))
+    print("\n" + header + "".join(f" {name:>17}" for name in simple))
     for each in scores(scored):
         name = f"{each.file} {each.quantity}, {each.devices}" if each.part == ALL else f"  {each.part}, {each.devices}"
         errors = f"{each.mape:6.1f} {each.median_ape:6.1f} {each.bias:+6.1f}"
         intervals = f"{each.coverage:5.2f} {each.worst_coverage:5.2f} {each.width:5.2f}"
-        beaten = "".join(f" {other.get(_key(each), math.nan):17.1f}" for other in others)
+        beaten = "".join(f" {mape_of_test(others, each):17.1f}" for others in simple.values())
         print(f"{name:66} {each.rows:7,} {errors} {intervals} {each.refused:5}{beaten}")
+
+
+def simple_scores(scored: pd.DataFrame) -> dict[str, list[Score]]:
+    """Return the scores of each simple model that was fitted, by its name."""
+    no_intervals = scored.assign(lower=math.nan, upper=math.nan)
+    return {name: scores(no_intervals.assign(predicted=scored[name])) for name in BASELINES if name in scored}
 
 
 def print_choices(scored: pd.DataFrame) -> None:
@@ -141,10 +142,6 @@ def _unseen(scored: pd.DataFrame) -> pd.DataFrame:
 
 def _seen(scored: pd.DataFrame) -> pd.DataFrame:
     return scored[scored["split"].str.startswith("fold")]
-
-
-def _key(each: Score) -> tuple[str, str, str, str]:
-    return each.file, each.quantity, each.part, each.devices
 
 
 if __name__ == "__main__":

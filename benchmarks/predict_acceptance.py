@@ -22,6 +22,11 @@ class Limit:
     median: float = math.inf
     part: str = ALL
 
+    def applies_to(self, score: Score) -> bool:
+        """Return whether this is the limit of a score, and the score has rows."""
+        of_test = score.file.startswith(self.file) and score.quantity == self.quantity and score.part == self.part
+        return of_test and score.devices.startswith(self.devices) and score.rows > 0
+
 
 LIMITS = (
     Limit("operators, seen GPU", "operators_time.", "latency_ms", "seen", 11, 7),
@@ -62,8 +67,7 @@ def acceptance(found: Sequence[Score], unseen: Sequence[Choice], seen: Sequence[
     yield "\nacceptance"
     for limit in LIMITS:
         for each in found:
-            named = each.file.startswith(limit.file) and each.quantity == limit.quantity
-            if named and each.part == limit.part and each.devices.startswith(limit.devices) and each.rows:
+            if limit.applies_to(each):
                 met = each.mape <= limit.mape and each.median_ape <= limit.median
                 median = f" ({limit.median:g})" if limit.median < math.inf else ""
                 figure = f"{each.mape:.1f} ({each.median_ape:.1f})"

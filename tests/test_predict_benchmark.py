@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
 
-from benchmarks import predict_acceptance, predict_splits
 from hpcbench.predict.evaluation.choices import BEST, Choice
+from hpcbench.predict.evaluation.scores import ALL, Score
 from hpcbench.predict.sets.data_set import DataSet, rows_to_train_on
 from tests.predict.sets import raw_files
+
+sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))  # as for a script of that folder
+import predict_acceptance
+import predict_splits
+import predict_table
 
 
 @pytest.fixture
@@ -84,4 +92,20 @@ def test_the_best_of_devices_and_states_has_limits_by_time_and_by_energy() -> No
         "acceptance",
         f"{BEST}: networks.csv time_ms [unseen] 94.0% of 20 >= 95% MISSED",
         f"{BEST}: networks.csv energy_j [unseen] 94.0% of 20 >= 90% met",
+    ]
+
+
+def test_the_table_has_the_best_of_the_simple_models() -> None:
+    def of_operators(mape: float, devices: str = "unseen NVIDIA") -> Score:
+        return Score("operators_time.csv", "latency_ms", ALL, devices, 1200, mape, 10.0, 0.0, 0.9, 0.8, 1.25, 0)
+
+    simple = {
+        "roofline": [of_operators(61.0), of_operators(3.0, "seen NVIDIA")],
+        "forest": [of_operators(float("nan"))],
+        "boosting": [of_operators(25.0)],
+    }
+    assert list(predict_table.validation_table([of_operators(17.5)], simple)) == [
+        "| Test | Values | MAPE (median) | Coverage | Width | Best simple model: MAPE |",
+        "|---|---:|---:|---:|---:|---|",
+        "| operators, unseen NVIDIA GPU | 1,200 | 17.5 (10.0) % | 90 % | 1.25 | 25.0 % (boosting) |",
     ]
