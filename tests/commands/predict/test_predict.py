@@ -125,6 +125,12 @@ def test_a_case_that_cannot_be_predicted_has_its_reason(predict: Callable[..., A
         (["--device", GPUS, "--within", "500"], "'500' is not a time above 0 with a unit", "500ms"),
         (["--device", GPUS, "--fastest", "--least-energy"], "--fastest cannot be used with --least-energy", "one"),
         (["--device", GPUS, "--model", "none.json"], "model file not found", "hpcbench predictor fit"),
+        (
+            ["--device", GPUS, "--model", "."],
+            "not a model file written by hpcbench predictor fit: it is a",
+            "write one",
+        ),
+        (["--device", GPUS, "--site", ""], "--site: the name is empty", "name a site"),
     ],
 )
 def test_bad_input_has_an_error_with_a_hint(

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hpcbench.commands.options.extras import require
-from hpcbench.commands.shared.predictions.model_file import DEFAULT_FILE, FIT, text_of
+from hpcbench.commands.shared.predictions.model_file import DEFAULT_FILE, text_of
+from hpcbench.predict.no_model_file import FIT
 from hpcbench.store.workspace import Workspace
 from hpcbench.util.text import plural
 
