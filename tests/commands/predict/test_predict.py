@@ -59,9 +59,7 @@ def test_each_case_has_a_table_and_recommendations(predict: Callable[..., Any]) 
         assert words in text
     assert [line.split() for line in text.splitlines()].count(["h100-sxm", "gemm", "100", "%"]) == 2
     assert "roofline of the data sheet; no measurements" in text
-    assert text.startswith(
-        "Models without measurements, from data sheets alone, which rarely decide between devices; next: "
-    )
+    assert text.startswith("Models from data sheets, without measurements: comparisons are often inconclusive; next: ")
 
 
 def test_one_device_has_its_table_without_a_comparison(predict: Callable[..., Any]) -> None:

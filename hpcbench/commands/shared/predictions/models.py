@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from hpcbench.predict.fleet import Fleet
 
 _WITHOUT_MEASUREMENTS = (
-    "Models without measurements, from data sheets alone, which rarely decide between devices; next: measure 20 "
+    "Models from data sheets, without measurements: comparisons are often inconclusive; next: measure 20 "
     f"operators (hpcbench sweep twenty-operators) and fit them ({FIT} latest)"
 )
 
