@@ -55,7 +55,7 @@ def _on_dtype(device: Device, dtype: str) -> Iterator[str]:
     precision = PRECISIONS.get(dtype)
     used = device.computed_in(precision) if precision else None
     if used != precision:
-        yield f"no rate of products in {dtype} is described: predicted at the rate of {used}"
+        yield f"rate of {dtype} matrix products unknown (predicted at the rate of {used})"
 
 
 def _on_states(device: Device, name: str, with_clocks: set[str], with_limits: set[str]) -> Iterator[str]:

@@ -54,7 +54,7 @@ def _state(best: BestState) -> dict[str, Any]:
         "device": best.device,
         "setting": best.setting,
         "state": best.state,
-        "is_certain": best.is_certain,
+        "is_conclusive": best.is_certain,
         "energy_ratio": best.energy.value,
         "energy_ratio_pi_low": best.energy.low,
         "energy_ratio_pi_high": best.energy.high,
@@ -68,7 +68,7 @@ def _best(found: Recommendation | None) -> dict[str, Any] | None:
     return {
         "device": found.best.device,
         "state": found.best.state,
-        "is_certain": found.is_certain,
+        "is_conclusive": found.is_certain,
         "others": [
             {
                 "device": each.candidate.device,

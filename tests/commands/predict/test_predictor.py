@@ -68,10 +68,10 @@ def test_a_model_file_that_is_too_large_is_refused(invoke: CommandLine) -> None:
     said = invoke("predictor", "show", "fleet.json", expect=2).stderr
     assert "fleet.json" in said
     assert "it is larger than 256 MB" in said
-    assert "hint: make one: hpcbench predictor fit" in said
+    assert "hint: write one: hpcbench predictor fit SWEEP|FILE|FOLDER -o fleet.json" in said
 
 
-def test_a_model_file_of_other_data_damaged_or_foreign_is_refused(invoke: CommandLine, train: str) -> None:
+def test_a_model_file_of_other_data_or_damaged_is_refused(invoke: CommandLine, train: str) -> None:
     invoke("predictor", "fit", train, "-o", "mine.json")
     file = invoke.workspace / "mine.json"
     other = write(invoke.workspace / "other", operators_time=operators(("GPU A",), 2))
@@ -82,19 +82,40 @@ def test_a_model_file_of_other_data_damaged_or_foreign_is_refused(invoke: Comman
     for content, message in (
         (text[: len(text) // 2], "damaged model file"),
         (text[: text.index("schema")] + "[" * 100_000, "damaged model file"),
-        ("name: an experiment", "not a model file of hpcbench predictor fit"),
         (text.replace('"gemm": {"GPU A": 30', '"gemm": {"GPU A": 31'), "damaged model file: its checksum is wrong"),
         (text.replace('"schema": 1', '"schema": 99'), "model file of schema 99; this hpcbench reads schema 1"),
-        ('{"a": 1}', "not a model file of hpcbench predictor fit"),
-        ("[]", "not a model file of hpcbench predictor fit"),
     ):
         file.write_text(content)
         error = invoke("predictor", "show", "mine.json", expect=2).stderr
         assert message in error
         assert "hint: fit it again: hpcbench predictor fit" in error
-    file.write_bytes(b"\x80\x04\x95 a pickle")
-    assert "not a model file" in invoke("predictor", "show", "mine.json", expect=2).stderr
     assert "model file not found" in invoke("predictor", "show", "none.json", expect=2).stderr
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"name: an experiment",
+        b'{"a": 1}',
+        b"[]",
+        b"device,op,latency_ms\nl40s,gemm,1.0\n",
+        b"",
+        b"\x80\x04\x95 a pickle",
+    ],
+)
+def test_another_file_is_not_called_a_model_to_fit_again(invoke: CommandLine, content: bytes) -> None:
+    (invoke.workspace / "mine.json").write_bytes(content)
+    error = one_line(invoke("predictor", "show", "mine.json", expect=2).stderr)
+    assert "error: not a model file written by hpcbench predictor fit" in error
+    assert "mine.json" in error
+    assert "hint: write one: hpcbench predictor fit SWEEP|FILE|FOLDER -o fleet.json" in error
+    assert "again" not in error
+
+
+def test_a_folder_is_no_model_file(invoke: CommandLine, train: str) -> None:
+    error = one_line(invoke("predictor", "show", train, expect=2).stderr)
+    assert "error: not a model file written by hpcbench predictor fit: it is a directory" in error
+    assert "hint: write one: hpcbench predictor fit" in error
 
 
 def test_evaluate_compares_and_writes_each_prediction(invoke: CommandLine, train: str) -> None:

@@ -41,7 +41,7 @@ def remarks_on(
 
 
 def test_a_data_type_without_a_rate_has_a_remark() -> None:
-    expected = "no rate of products in bfloat16 is described: predicted at the rate of float32"
+    expected = "rate of bfloat16 matrix products unknown (predicted at the rate of float32)"
     assert remarks_on({"t4": []}, {"t4": T4}, "bfloat16") == [expected]
     assert remarks_on({"t4": []}, {"t4": T4}, "bfloat16", reason="no list") == [""]
     assert remarks_on({"t4": []}, {"t4": T4}, "float16") == [""]
