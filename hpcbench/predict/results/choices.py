@@ -51,6 +51,16 @@ class WithinLimit:
     best: Recommendation | None
     state: BestState | None = None
 
+    @property
+    def devices(self) -> frozenset[str]:
+        """Return the devices that keep the limit in at least one state."""
+        return frozenset(each.device for each in self.limited.within)
+
+    @property
+    def is_complete(self) -> bool:
+        """Return whether `best` compares all devices that keep the limit, since all of them have an energy."""
+        return self.best is not None and len(self.best.others) + 1 == len(self.devices)
+
 
 def candidates(rows: pd.DataFrame, quantity: str) -> list[Candidate]:
     """Return the candidates of a case: its rows of a table of results that have a value and fit the device's memory."""

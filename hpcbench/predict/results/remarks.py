@@ -35,6 +35,7 @@ def remarks(
         SEPARATOR.join(
             [
                 *(_on_unknown(unknown, names) if source == OF_LIST else ()),
+                *(_on_peaks(devices[name]) if name in devices else ()),
                 *(_on_dtype(devices[name], dtype) if name in devices else ()),
                 *(_on_states(devices[name], name, with_clocks, with_limits) if name in devices else ()),
             ]
@@ -49,6 +50,11 @@ def _on_unknown(share: float, names: Any) -> Iterator[str]:
     if share > 0 and names:
         amount = f"{100 * share:.2g} %" if share >= _LEAST_SHARE else "under 0.1 %"
         yield f"{amount} of the predicted time in operators of unknown kind: {names}"
+
+
+def _on_peaks(device: Device) -> Iterator[str]:
+    if device.peaks_under_load:
+        yield "peaks measured under load: the predicted time may be too long (next: hpcbench doctor on an idle machine)"
 
 
 def _on_dtype(device: Device, dtype: str) -> Iterator[str]:

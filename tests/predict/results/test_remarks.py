@@ -49,6 +49,14 @@ def test_a_data_type_without_a_rate_has_a_remark() -> None:
     assert remarks_on({"other": []}, {"t4": T4}, "bfloat16") == [""]
 
 
+def test_peaks_under_load_have_a_remark() -> None:
+    loaded = Device(**{**vars(T4), "kind": CPU, "peaks_under_load": True})
+    words = "peaks measured under load: the predicted time may be too long (next: hpcbench doctor on an idle machine)"
+    assert remarks_on({"node": []}, {"node": loaded}) == [words]
+    assert remarks_on({"node": []}, {"node": loaded}, reason="no list") == [""]
+    assert remarks_on({"node": []}, {"node": Device(**{**vars(T4), "kind": CPU})}) == [""]
+
+
 def test_unknown_operators_are_named_with_their_share() -> None:
     words = "of the predicted time in operators of unknown kind: mine.weird"
     assert remarks_on({"t4": []}, {"t4": T4}, unknown=0.034) == [f"3.4 % {words}"]

@@ -58,5 +58,7 @@ def test_the_page_names_each_key() -> None:
     text, found = PAGE.read_text(), document(Wanted(within_s=0.066))
     case = document()["recommendations"][0]
     keys = [*found, *case, *found["recommendations"][0]["within"], *case["time_s"], *case["time_s"]["others"][0]]
+    keys += [*found["overview"], *document()["overview"]["devices"][0], *found["overview"]["devices"][0]]
+    keys += [*document()["overview"]["devices"][0]["time_s"]]
     keys += [*found["predictions"][0], *found["shares"][0], *case["best_states"][0]]
     assert [key for key in keys if f"`{key}`" not in text and not key.endswith(("_pi_low", "_pi_high"))] == []
