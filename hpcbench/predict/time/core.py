@@ -67,10 +67,10 @@ class Core:
         return _corrections(self.few, asked, FewRows.kernel)[1]
 
     def prior_fraction(self, asked: Prepared) -> Floats:
-        """Return how much the efficiency of each row rests on the prior: from 1 without measurements to 0.
+        """Return how much the efficiency of each row depends on the prior: from 1 without measurements to 0.
 
         It is the fraction of the prior's variance that measurements of the device leave. Families with a model of
-        their own do not rest on the prior.
+        their own do not depend on the prior.
         """
         return np.where(asked.family.isin(list(self.efficiencies)), 0.0, self.unknown(asked) ** 2)
 

@@ -61,7 +61,7 @@ class Efficiency:
         return found
 
     def unknown_fraction(self, subjects: pd.Series) -> Floats:
-        """Return how little the rows of each subject say about its offset: 1 without rows, towards 0 with many."""
+        """Return how uncertain the offset of each subject remains: 1 without rows, towards 0 with many."""
         counts = np.asarray(subjects.map(dict(self.rows)).fillna(0), dtype="float64")
         return _PSEUDO_ROWS / (counts + _PSEUDO_ROWS)
 

@@ -44,7 +44,7 @@ class LeftOut:
         return replace(self.model, core=replace(fleet, efficiencies={**others, **fleet.efficiencies}, few=few))
 
     def estimate(self, operators: pd.DataFrame, devices: Mapping[str, Device], in_stream: bool = False) -> Estimate:
-        """Return the time of each row as that of a new shape: the model that answers did not see its fold."""
+        """Return the time of each row as that of a new shape: from a model that did not see its fold."""
         if not self.shapes and self.few is None:
             return self.model.estimate(operators, devices, in_stream)
         fold = shape_fold(operators)

@@ -87,7 +87,7 @@ def _of_all(predictions: Predictions, wanted: Wanted) -> Iterator[page_model.Hea
 def _headlines(
     rows: pd.DataFrame, predictions: Predictions, wanted: Wanted, *, several: bool
 ) -> Iterator[page_model.Headline]:
-    """Yield the first recommendation of a case as the headline, with the others and what they rest on as details."""
+    """Yield the first recommendation of a case as the headline, with the others and their basis as details."""
     found = list(comparisons(rows, predictions, wanted))
     details = [
         *found[1:],

@@ -166,8 +166,8 @@ def fit(
     """Return the model fitted on measured operators, and on measured networks with lists; others are left out.
 
     Networks that would be refused, because of operators of unknown kind, are left out, too.
-    The model of `operator_time` answers for operators that neither regular groups nor measured streams of `operators`
-    cover. In the calibrations, its fits that did not see the device or the operators answer.
+    The model of `operator_time` predicts operators that neither regular groups nor measured streams of `operators`
+    cover. In the calibrations, its fits that did not see the device or the operators predict them.
     """
     has_list = networks["list_id"].isin(list(lists["list_id"].unique())) & networks["device"].isin(list(devices))
     used, lists = as_compiled(networks[has_list].reset_index(drop=True), lists)

@@ -116,7 +116,7 @@ class RegularTime:
 
 
 def fit(operators: pd.DataFrame, devices: Mapping[str, Device], others: TimeEstimator) -> RegularTime:
-    """Return the model fitted on measured operators; without enough rows of a group, `others` answers for it."""
+    """Return the model fitted on measured operators; without enough rows of a group, `others` predicts it."""
     efficiencies = best_efficiencies(operators, devices)
     names = {name for each in efficiencies.values() for name in each}
     return RegularTime(others, efficiencies, {name: kin(devices[name]) for name in sorted(names)})
