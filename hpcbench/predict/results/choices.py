@@ -40,9 +40,9 @@ class BestState:
 
 @dataclass(frozen=True)
 class WithinLimit:
-    """The devices and states by an upper limit of the time, and the one with least energy that keeps it.
+    """The devices and states by an upper limit of the time, and the one with least energy that meets it.
 
-    `best` compares the best states of the devices; it is None if no candidate keeps the limit with certainty, or if
+    `best` compares the best states of the devices; it is None if no candidate is certain to meet the limit, or if
     none of them has an energy. `state` compares the best state with the default state of its device, if it is another.
     """
 
@@ -50,6 +50,16 @@ class WithinLimit:
     limited: ByLimit
     best: Recommendation | None
     state: BestState | None = None
+
+    @property
+    def devices(self) -> frozenset[str]:
+        """Return the devices that keep the limit in at least one state."""
+        return frozenset(each.device for each in self.limited.within)
+
+    @property
+    def is_complete(self) -> bool:
+        """Return whether `best` compares all devices that keep the limit, since all of them have an energy."""
+        return self.best is not None and len(self.best.others) + 1 == len(self.devices)
 
 
 def candidates(rows: pd.DataFrame, quantity: str) -> list[Candidate]:
@@ -106,7 +116,7 @@ def _compared(state: pd.Series[Any], usual: pd.Series[Any], setting: str, errors
 
 
 def within(rows: pd.DataFrame, limit_s: float, states: StateErrors, errors: RatioErrors | None = None) -> WithinLimit:
-    """Return which devices and states keep an upper limit of the time, and the one of those with least energy."""
+    """Return which devices and states meet an upper limit of the time, and the one of those with least energy."""
     limited = by_limit(candidates(rows, TIME), limit_s)
     keeping = {(each.device, each.state) for each in limited.within}
     best: dict[str, Candidate] = {}

@@ -1,15 +1,17 @@
-"""Devices over all cases: how often each is best, and how far it is from the best device on average."""
+"""Devices over all cases: how often each is best, how far it is from the best one, and how often it keeps a limit."""
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
-from hpcbench.predict.results.choices import best_device, by_case
+from hpcbench.predict.choice.recommendation import Recommendation
+from hpcbench.predict.results.choices import best_device, by_case, within
 from hpcbench.predict.results.predictions import Predictions
 from hpcbench.predict.results.table import ENERGY, FITS, FITS_NOT, PRICE, TIME
 
@@ -48,28 +50,75 @@ class DeviceOverview:
     does_not_fit: int
 
 
+@dataclass(frozen=True)
+class LimitOverview:
+    """A device over those cases that are predicted on all devices, by an upper limit of the time.
+
+    `within` counts the cases in which its whole interval is within the limit. `lowest` counts those of them in which it
+    needs least energy of the devices within the limit, in any of its states within it, and all others at least 1 %
+    more. `conclusive` counts those of them in which the intervals of its ratios to all other devices within the limit
+    are below 1, or in which it is the only one. `does_not_fit` is that of DeviceOverview.
+    """
+
+    device: str
+    within: int
+    lowest: int
+    conclusive: int
+    does_not_fit: int
+
+
 def overview(predictions: Predictions) -> tuple[list[DeviceOverview], int]:
     """Return the devices of predictions in their default states, the fastest first, and the number of cases.
 
     Devices without any case are left out. Cases that a device lacks or that exceed its memory do not count. Without
     such cases, return no devices.
     """
-    usual = predictions.results[predictions.results["state"] == ""]
-    kept = usual[usual[FITS] != FITS_NOT]
+    kept, too_large = _by_room(predictions)
     times = _complete(kept, TIME)
     if times.empty:
         return [], 0
     standings = {name: _standings(_complete(kept, name), name, predictions) for name in QUANTITIES}
-    too_large = usual[usual[FITS] == FITS_NOT].groupby("device").size()
     found = [
         DeviceOverview(
             str(device),
             {name: known.get(str(device), _UNKNOWN) for name, known in standings.items()},
-            int(too_large.get(device, 0)),
+            too_large[str(device)],
         )
         for device in times.columns
     ]
     return sorted(found, key=lambda each: each.standings[TIME].ratio), len(times)
+
+
+def overview_within(predictions: Predictions, limit_s: float) -> tuple[list[LimitOverview], int]:
+    """Return the devices of predictions by an upper limit of the time: the devices, order and cases of `overview`."""
+    kept, too_large = _by_room(predictions)
+    times = _complete(kept, TIME)
+    if times.empty:
+        return [], 0
+    rows = predictions.results[predictions.results["case"].isin(times.index)]
+    found = [
+        within(own, limit_s, predictions.states, predictions.errors_of(own, ENERGY)) for own in by_case(rows).values()
+    ]
+    keeping = Counter(name for each in found for name in each.devices)
+    won = [each.best for each in found if each.best is not None and each.is_complete and _is_alone(each.best)]
+    lowest = Counter(best.best.device for best in won)
+    conclusive = Counter(best.best.device for best in won if best.is_certain)
+    names = map(str, _mean_ratios(times).sort_values(kind="stable").index)
+    return [LimitOverview(name, keeping[name], lowest[name], conclusive[name], too_large[name]) for name in names], len(
+        times
+    )
+
+
+def _is_alone(best: Recommendation) -> bool:
+    """Return whether no other candidate has as low a value."""
+    return all(other.ratio.value * _TIE < 1.0 for other in best.others)
+
+
+def _by_room(predictions: Predictions) -> tuple[pd.DataFrame, Counter[str]]:
+    """Return the rows of default states that fit the memory of their device, and the number of others by device."""
+    usual = predictions.results[predictions.results["state"] == ""]
+    is_too_large = usual[FITS] == FITS_NOT
+    return usual[~is_too_large], Counter(usual.loc[is_too_large, "device"])
 
 
 _UNKNOWN = Standing(0, 0, math.nan)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -16,12 +16,7 @@ from hpcbench.report.html.figure import on_page
 from hpcbench.report.predictor.text.case_tables import kind_columns, state_columns
 from hpcbench.report.predictor.text.columns import columns
 from hpcbench.report.predictor.text.headline import headline
-from hpcbench.report.predictor.text.overview import (
-    about_overview,
-    overview_columns,
-    overview_sentences,
-    overview_title,
-)
+from hpcbench.report.predictor.text.overview import overview_sentences, overview_table
 from hpcbench.report.predictor.text.quantities import quantity
 from hpcbench.report.predictor.text.summary import (
     MOST_ON_PAGE,
@@ -83,7 +78,7 @@ def page_of_predictions(
 
 def _of_all(predictions: Predictions, wanted: Wanted) -> Iterator[page_model.Headline]:
     """Yield the headline on all cases."""
-    found = overview_sentences(predictions, wanted.quantities)
+    found = overview_sentences(predictions, wanted)
     if found:
         about = f"all {plural(predictions.results['case'].nunique(), 'case')}"
         yield page_model.Headline(found[0], about=about, details=tuple(found[1:]))
@@ -92,7 +87,7 @@ def _of_all(predictions: Predictions, wanted: Wanted) -> Iterator[page_model.Hea
 def _headlines(
     rows: pd.DataFrame, predictions: Predictions, wanted: Wanted, *, several: bool
 ) -> Iterator[page_model.Headline]:
-    """Yield the first recommendation of a case as the headline, with the others and what they rest on as details."""
+    """Yield the first recommendation of a case as the headline, with the others and their basis as details."""
     found = list(comparisons(rows, predictions, wanted))
     details = [
         *found[1:],
@@ -113,9 +108,9 @@ def _notices(predictions: Predictions) -> Iterator[str]:
 
 
 def _overview(predictions: Predictions, wanted: Wanted) -> Iterator[page_model.Ranking]:
-    found, count = overview_columns(predictions, wanted.quantities)
-    if found:
-        yield _table_of(overview_title(count), found, about_overview(predictions.results, count))
+    found = overview_table(predictions, wanted)
+    if found is not None:
+        yield _table_of(found.title, found.columns, found.about)
 
 
 def _tables(
@@ -138,7 +133,7 @@ def _ranking(case: str, rows: pd.DataFrame, predictions: Predictions, states: Co
     return _table_of(rows["label"].iloc[0] or case, columns(answered, predictions))
 
 
-def _table_of(title: str, found: list[Column], note: str = "") -> page_model.Ranking:
+def _table_of(title: str, found: Sequence[Column], note: str = "") -> page_model.Ranking:
     headings = tuple(page_model.Heading(each.header, not each.is_text) for each in found)
     cells = zip(*(each.cells for each in found), strict=True)
     return page_model.Ranking(title, headings, tuple(map(page_model.TableRow, cells)), note)

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 
-from hpcbench.predict.results.overview import overview
+from hpcbench.predict.results.overview import overview, overview_within
 from hpcbench.predict.results.predictions import Predictions
 from hpcbench.predict.results.table import ENERGY, PRICE, TIME, limits_of
 
@@ -99,3 +99,24 @@ def test_a_tie_counts_for_no_device() -> None:
 
 def test_without_complete_cases_there_are_no_devices() -> None:
     assert overview(results(("c1", "a", NAN, NAN, ""))) == ([], 0)
+
+
+def test_within_a_limit_devices_are_compared_by_the_energy_of_their_states_within_it() -> None:
+    """Case c1: `a` alone is within 2.5 s; c2: `b` needs less; c3: a tie; c4: none; c5: the energy of `b` is unknown."""
+    made = results(
+        *(("c1", "a", 2.0, 9.0, ""), ("c1", "b", 3.0, 5.0, "")),
+        *(("c2", "a", 1.0, 9.0, ""), ("c2", "b", 2.0, 5.0, "")),
+        *(("c3", "a", 1.0, 5.0, ""), ("c3", "b", 2.0, 5.01, "")),
+        *(("c4", "a", 2.499, 5.0, ""), ("c4", "b", 9.0, 5.0, "")),
+        *(("c5", "a", 1.0, 5.0, ""), ("c5", "b", 2.0, NAN, "")),
+        *(("c6", "a", 1.0, 5.0, ""), ("c6", "b", 1.0, 4.0, "no")),
+    )
+    found, count = overview_within(made, 2.5)
+    assert count == 5
+    assert [(each.device, each.within, each.lowest, each.conclusive, each.does_not_fit) for each in found] == [
+        ("a", 4, 1, 1, 0),
+        ("b", 3, 1, 1, 1),
+    ]
+    wide, _ = overview_within(results(*[("c1", "a", 1.0, 9.0, ""), ("c1", "b", 1.0, 5.0, "")], factor=2.0), 2.5)
+    assert [(each.within, each.lowest, each.conclusive) for each in wide] == [(1, 0, 0), (1, 1, 0)]
+    assert overview_within(results(("c1", "a", NAN, NAN, "")), 2.5) == ([], 0)
