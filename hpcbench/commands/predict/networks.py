@@ -186,9 +186,11 @@ def networks_of(
 
 
 def _of_onnx(file: Path, batch_sizes: Sequence[int]) -> Document:
-    """Return the experiment of an ONNX file."""
+    """Return the experiment of an ONNX file. Raise UserError if it is missing, or if YAML cannot have its name."""
     if not file.is_file():
         raise UserError(f"'{file}' not found", hint="name an ONNX file")
+    if not str(file.resolve()).isprintable():
+        raise UserError(f"the name of '{file}' has bytes that are not UTF-8, or control characters", hint="rename it")
     parameters = {"framework": "onnxruntime", "model": {"onnx": str(file.resolve())}}
     return made_experiment(file.stem, parameters, batch_sizes, str(file))
 
