@@ -68,7 +68,7 @@ def asked_devices(
     if not wanted:
         years = {name: known.table.descriptions[name].year for name in known.table}
         shown = ",".join(sorted(years, key=lambda name: -years[name])[:MOST_NAMES])
-        hint = f"name devices, e.g. --device {shown}\nto see all of them: hpcbench list devices"
+        hint = f"name devices, e.g. --device {shown}\nto list all of them: hpcbench list devices"
         what = "no device is given, and `hpcbench doctor` has measured no node of this workspace"
         raise UserError(what, where="--device", hint=hint)
     known.check(wanted)

@@ -1,4 +1,4 @@
-"""The devices that predictions know: described ones, with the peaks that were measured, and measured nodes."""
+"""The devices that can be predicted: described ones, with the peaks that were measured, and measured nodes."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ class KnownDevices:
             others = (described(each, self.table.descriptions[each]) for each in self.table)
             return measured_cpus(name, machine, sheet, others)
         if machine.gpu_model is None:
-            raise UserError(f"the node '{name}' has no GPU", hint="predict on its CPUs: --set parameters.device=cpu")
+            raise UserError(f"node '{name}' has no GPU", hint="predict on its CPUs: --set parameters.device=cpu")
         short = self.table.short_name(machine.gpu_model)
         if short is None:
             what = f"the GPU '{machine.gpu_model}' of '{name}' has no description"

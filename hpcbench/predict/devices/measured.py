@@ -42,7 +42,7 @@ def measured_cpus(name: str, machine: MachinePeaks, sheet: Device | None, known:
     """
     peaks = [peak for peak in machine.measurements if peak.device == CPU and peak.cpus]
     if not peaks:
-        raise UserError(f"the peaks of the CPUs of '{name}' are not measured", hint="measure them: hpcbench doctor")
+        raise UserError(f"'{name}': peaks of the CPUs not measured", hint="measure them: hpcbench doctor")
     cores = max(peak.cpus or 0 for peak in peaks)
     used = [peak for peak in peaks if peak.cpus == cores]
     if sheet is None:

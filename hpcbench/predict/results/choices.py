@@ -40,9 +40,9 @@ class BestState:
 
 @dataclass(frozen=True)
 class WithinLimit:
-    """The devices and states by an upper limit of the time, and the one with least energy that keeps it.
+    """The devices and states by an upper limit of the time, and the one with least energy that meets it.
 
-    `best` compares the best states of the devices; it is None if no candidate keeps the limit with certainty, or if
+    `best` compares the best states of the devices; it is None if no candidate is certain to meet the limit, or if
     none of them has an energy. `state` compares the best state with the default state of its device, if it is another.
     """
 
@@ -109,7 +109,7 @@ def _compared(state: pd.Series[Any], usual: pd.Series[Any], setting: str, errors
 
 
 def within(rows: pd.DataFrame, limit_s: float, states: StateErrors, errors: RatioErrors | None = None) -> WithinLimit:
-    """Return which devices and states keep an upper limit of the time, and the one of those with least energy."""
+    """Return which devices and states meet an upper limit of the time, and the one of those with least energy."""
     limited = by_limit(candidates(rows, TIME), limit_s)
     keeping = {(each.device, each.state) for each in limited.within}
     best: dict[str, Candidate] = {}

@@ -71,7 +71,7 @@ def _numbers(file: str, column: pd.Series) -> np.ndarray:
     if wrong.any():
         row = int(np.argmax(wrong.to_numpy()))
         what = f"column '{column.name}' has text in {place(file, row)}: '{str(column.iloc[row])[:40]}'"
-        raise UserError(what, where=file, hint="numbers have no unit and no thousands separator; null is empty")
+        raise UserError(what, where=file, hint="write numbers without units and thousands separators; leave null empty")
     return found.to_numpy(dtype="float64", na_value=np.nan)
 
 

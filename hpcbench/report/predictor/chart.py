@@ -43,7 +43,7 @@ def _figure(number: int, rows: pd.DataFrame, predictions: Predictions) -> Figure
     caption = f"Predicted time and energy of a step; {of_bars}{of_points}; dashed line: Pareto front."
     on_front = rows[front(rows[[TIME, ENERGY]].to_numpy(dtype="float64"))].sort_values(TIME)
     members = ", ".join(device_in_state(row) for _, row in on_front.iterrows())
-    description = f"{caption} On the front, fastest first: {members}."
+    description = f"{caption} On the Pareto front, fastest first: {members}."
     drawn = partial(draw, rows, predictions)
     return Figure(numbered(f"predictions {predictions.experiment}", number), title, caption, description, drawn)
 

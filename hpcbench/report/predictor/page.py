@@ -91,7 +91,7 @@ def _of_all(sentences: Sequence[str], shared: Sequence[str], count: int) -> Iter
 
 
 def _notes(rows: pd.DataFrame) -> list[str]:
-    """Return the lines on a case that compare no devices: remarks, and what its predictions rest on."""
+    """Return the lines on a case that compare no devices: remarks, and the basis of its predictions."""
     return [
         *(f"{line}." for line in [*without_room(rows), *remarks(rows)]),
         *(f"Based on: {line}." for line in bases(rows)),

@@ -40,7 +40,7 @@ _MOST_NOTES = 10
 def print_predictions(predictions: Predictions, wanted: Wanted, states: frozenset[str], console: Console) -> None:
     """Print what is predicted, and the predictions of each case, or of more than MOST_CASES cases one row per case.
 
-    What the models rest on comes first, since it limits what the tables can decide. Tables have the default states of
+    The basis of the models comes first, since it limits what the tables can decide. Tables have the default states of
     the devices, and those with the labels `states`.
     """
     if predictions.model:

@@ -46,7 +46,7 @@ def train(invoke: CommandLine) -> str:
 
 def test_models_are_fitted_written_and_shown(invoke: CommandLine, train: str) -> None:
     fitted = invoke("predictor", "fit", train)
-    assert "wrote models of 60 rows to" in fitted.stderr
+    assert "wrote models fitted on 60 rows to" in fitted.stderr
     assert "hpcbench predictor show" in fitted.stderr
     shown = invoke("predictor", "show").stdout
     assert shown.startswith("data: 60 rows, SHA-256 ")
@@ -208,9 +208,9 @@ def test_runs_of_sweeps_are_data(command_line: CommandLine, train: str) -> None:
     command_line("sweep", "trial.yaml", "--site", command_line.site(), "--local", "--name", "first")
     fitted = command_line("predictor", "fit", "first", train, "-o", "mine.json")
     assert "first: 1 run left out (" in fitted.stderr
-    assert "wrote models of 60 rows" in fitted.stderr
+    assert "wrote models fitted on 60 rows" in fitted.stderr
     alone = one_line(command_line("predictor", "fit", "first", "-o", "other.json", expect=2).stderr)
-    assert "error: no usable measurements in 'first': no models are written" in alone
+    assert "error: no usable measurements in 'first': models not written" in alone
     assert not (command_line.workspace / "other.json").exists()
     error = command_line("predictor", "fit", "second", expect=2).stderr
     assert "error: 'second' not found" in error
@@ -238,7 +238,7 @@ def test_a_fit_reports_what_is_doubtful_in_the_data(invoke: CommandLine) -> None
     )
     warnings = " ".join(invoke("predictor", "fit", folder).stderr.split())
     assert "operators_time.csv: 4 rows with interference left out" in warnings
-    assert "GPU A: 4 rows contradict rows of the same work: times differ by more than a factor of 2" in warnings
+    assert "GPU A: 4 rows contradict rows of the same workload: times differ by more than a factor of 2" in warnings
     assert "times faster than the peak rate of the device, for example row 6" in warnings
     shown = " ".join(invoke("predictor", "show").stdout.split())
     assert "flaw: operators_time.csv: 4 rows with interference left out" in shown
@@ -266,7 +266,7 @@ def test_rows_of_a_device_without_a_description_are_counted(invoke: CommandLine)
     rows.to_csv(invoke.workspace / "data" / "operators_time.csv", index=False)
     fitted = one_line(invoke("predictor", "fit", folder).stderr)
     assert "1 row left out of the model of times (operators without a model: 'matmul')" in fitted
-    assert "wrote models of 29 rows to" in fitted
+    assert "wrote models fitted on 29 rows to" in fitted
     assert json.loads(invoke("predictor", "show", "--json").stdout)["rows"] == {"gemm": {"GPU A": 29}}
     described = write(invoke.workspace / "described", operators_time=operators(("GPU A", "GPU B"), 1))
     assert "not used" not in invoke("predictor", "fit", described).stderr
@@ -277,7 +277,7 @@ def test_data_without_a_usable_row_are_an_error(invoke: CommandLine) -> None:
     folder = write(invoke.workspace / "data", operators_time=rows)
     error = one_line(invoke("predictor", "fit", folder, "-o", "mine.json", expect=2).stderr)
     assert "GPU X: 30 rows not used" in error
-    assert f"error: no usable measurements in '{folder}': no models are written hint: correct the data" in error
+    assert f"error: no usable measurements in '{folder}': models not written hint: correct the data" in error
     assert not (invoke.workspace / "mine.json").exists()
 
 

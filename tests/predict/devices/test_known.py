@@ -81,7 +81,7 @@ def test_a_node_without_a_data_sheet_is_described_by_its_peaks(name: str) -> Non
     ("name", "kind", "words"),
     [
         ("n9", None, "the GPU 'NVIDIA Tomorrow' of 'n9' has no description"),
-        ("n8", GPU, "the node 'n8' has no GPU"),
+        ("n8", GPU, "node 'n8' has no GPU"),
         ("withgpu", None, "device 'withgpu' not found\n  did you mean 'with-gpu'?"),
         ("a100-pcie-41", None, "did you mean 'a100-pcie-40'"),
         ("abacus", None, "write a file in configs/devices"),

@@ -147,5 +147,5 @@ def test_a_value_that_is_neither_measured_nor_described_is_named(
 
 
 def test_cpus_whose_peaks_are_not_measured_are_refused() -> None:
-    with pytest.raises(UserError, match="the peaks of the CPUs of 'n7' are not measured"):
+    with pytest.raises(UserError, match="'n7': peaks of the CPUs not measured"):
         measured_cpus("n7", machine(peak("gpu", None, FLOAT32, 5e13)), CPU_SHEET, [])

@@ -173,7 +173,8 @@ def test_rows_that_contradict_each_other_are_reported() -> None:
     data = rows_to_train_on({**files, "operators_time_2.csv": again})
     assert len(data.operators) == 14
     (flaw,) = data.flaws
-    assert flaw.startswith("GPU A: 2 rows contradict rows of the same work: times differ by more than a factor of 2")
+    expected = "GPU A: 2 rows contradict rows of the same workload: times differ by more than a factor of 2"
+    assert flaw.startswith(expected)
     assert "row 1 (line 3) of operators_time.csv" in flaw
 
 

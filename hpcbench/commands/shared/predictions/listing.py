@@ -1,4 +1,4 @@
-"""The line that says that operators are listed, which starts a framework and takes seconds."""
+"""The message that operators are being listed, which starts a framework and takes seconds."""
 
 from __future__ import annotations
 

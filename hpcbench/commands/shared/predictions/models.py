@@ -24,7 +24,7 @@ _WITHOUT_MEASUREMENTS = (
 
 @dataclass(frozen=True)
 class Models:
-    """Models, what they rest on in words, and the SHA-256 of their file; None without a file."""
+    """Models, what they are based on in words, and the SHA-256 of their file; None without a file."""
 
     fleet: Fleet
     words: str

@@ -1,4 +1,4 @@
-"""Time, power and energy of requests to language models: a batch of prompts, and the tokens that answer them.
+"""Time, power and energy of requests to language models: a batch of prompts, and the generated tokens.
 
 The prompt is bound by compute: 2 FLOPs per parameter and token. Each further token reads all weights and the cache of
 keys and values once (R. Pope et al., "Efficiently scaling transformer inference", MLSys 2023, section 2). If the cache
