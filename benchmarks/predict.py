@@ -35,12 +35,12 @@ SPLITS = ("devices", "few", "groups")
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("data", type=Path, metavar="DIR", help="folder with measurements")
+    parser.add_argument("data", type=Path, metavar="DIR", help="folder of measurements")
     parser.add_argument("--splits", nargs="+", choices=SPLITS, default=SPLITS, help="[default: all]")
-    parser.add_argument("--seeds", type=int, default=1, help="choices of few operators per device [default: 1]")
+    parser.add_argument("--seeds", type=int, default=1, help="random samples of few operators per device [default: 1]")
     parser.add_argument("--devices", nargs="+", metavar="NAME", help="leave out only these devices [default: all]")
-    parser.add_argument("--no-baselines", action="store_true", help="only hpcbench")
-    parser.add_argument("--learning-curve", action="store_true", help="unseen devices, by the number of other devices")
+    parser.add_argument("--no-baselines", action="store_true", help="skip the baselines")
+    parser.add_argument("--learning-curve", action="store_true", help="also print errors by number of devices")
     options = parser.parse_args()
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # otherwise, idle threads of LightGBM spin
     data = rows_to_train_on(folder_tables(options.data))
