@@ -63,17 +63,24 @@ class WithinLimit:
 
 
 def candidates(rows: pd.DataFrame, quantity: str) -> list[Candidate]:
-    """Return the candidates of a case: its rows of a table of results that have a value and fit the device's memory."""
+    """Return the candidates of a case: its rows of a table of results that have a value and fit the device's memory.
+
+    A price of 0 has no logarithm, and minus infinity in its place.
+    """
     low, high = limits_of(quantity)
     known = rows[rows[quantity].notna() & (rows[FITS] != FITS_NOT)]
     return [
-        Candidate(str(row["device"]), math.log(row[quantity]), _half_width(row[low], row[high]), str(row["state"]))
+        Candidate(str(row["device"]), _log(row[quantity]), _half_width(row[low], row[high]), str(row["state"]))
         for _, row in known.iterrows()
     ]
 
 
+def _log(value: float) -> float:
+    return math.log(value) if value > 0 else -math.inf
+
+
 def _half_width(low: float, high: float) -> float:
-    return math.log(high / low) / 2
+    return math.log(high / low) / 2 if low > 0 else 0.0
 
 
 def best_device(rows: pd.DataFrame, quantity: str, errors: RatioErrors | None = None) -> Recommendation | None:
