@@ -66,9 +66,14 @@ def main() -> None:
 
 
 def scored_splits(splits: Iterable[Split], with_baselines: bool) -> pd.DataFrame:
-    """Return the measurements of all splits with the predictions of hpcbench and of the baselines."""
+    """Return the measurements of all splits with the predictions of hpcbench and of the baselines.
+
+    Exit if no split has rows to predict.
+    """
     found = []
     for each in splits:
+        if each.test.operators.empty and each.test.networks.empty:
+            continue
         began = time.monotonic()
         fleet = fit(each.train)
         fitted = time.monotonic()
@@ -83,6 +88,8 @@ def scored_splits(splits: Iterable[Split], with_baselines: bool) -> pd.DataFrame
             f"{each.name}: fit {fitted - began:.0f} s, {len(scored):,} predictions {predicted - fitted:.0f} s",
             flush=True,
         )
+    if not found:
+        raise SystemExit("no split of the data has rows to predict")
     return pd.concat(found, ignore_index=True)
 
 

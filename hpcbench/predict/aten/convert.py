@@ -48,7 +48,10 @@ CONVERTERS: Mapping[str, Mapping[str, Converter]] = {
     "com_microsoft": _ONNX,  # of ONNX Runtime
 }
 ORIGIN, SHARE = "origin", "share"
-_NOT_OF_ARGUMENTS = (KeyError, TypeError, ValueError, IndexError, ZeroDivisionError)
+_NOT_OF_ARGUMENTS = (
+    *(KeyError, TypeError, ValueError, IndexError, AttributeError),
+    *(ArithmeticError, RecursionError),
+)
 
 
 def converted(rows: pd.DataFrame) -> pd.DataFrame:

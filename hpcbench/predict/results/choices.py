@@ -53,27 +53,34 @@ class WithinLimit:
 
     @property
     def devices(self) -> frozenset[str]:
-        """Return the devices that keep the limit in at least one state."""
+        """Return the devices that meet the limit in at least one state."""
         return frozenset(each.device for each in self.limited.within)
 
     @property
     def is_complete(self) -> bool:
-        """Return whether `best` compares all devices that keep the limit, since all of them have an energy."""
+        """Return whether `best` compares all devices that meet the limit, since all of them have an energy."""
         return self.best is not None and len(self.best.others) + 1 == len(self.devices)
 
 
 def candidates(rows: pd.DataFrame, quantity: str) -> list[Candidate]:
-    """Return the candidates of a case: its rows of a table of results that have a value and fit the device's memory."""
+    """Return the candidates of a case: its rows of a table of results that have a value and fit the device's memory.
+
+    A price of 0 has no logarithm, and minus infinity in its place.
+    """
     low, high = limits_of(quantity)
     known = rows[rows[quantity].notna() & (rows[FITS] != FITS_NOT)]
     return [
-        Candidate(str(row["device"]), math.log(row[quantity]), _half_width(row[low], row[high]), str(row["state"]))
+        Candidate(str(row["device"]), _log(row[quantity]), _half_width(row[low], row[high]), str(row["state"]))
         for _, row in known.iterrows()
     ]
 
 
+def _log(value: float) -> float:
+    return math.log(value) if value > 0 else -math.inf
+
+
 def _half_width(low: float, high: float) -> float:
-    return math.log(high / low) / 2
+    return math.log(high / low) / 2 if low > 0 else 0.0
 
 
 def best_device(rows: pd.DataFrame, quantity: str, errors: RatioErrors | None = None) -> Recommendation | None:

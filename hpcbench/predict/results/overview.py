@@ -27,7 +27,8 @@ class Standing:
 
     `lowest` counts the cases in which it has the lowest predicted value, and all others are at least 1 % above it.
     `conclusive` counts those of them in which the intervals of its ratios to all other devices are below 1. `ratio` is
-    the geometric mean of its value over the lowest one of each case [1]; NaN if it is not predicted.
+    the geometric mean of its value over the lowest one of each case [1]; NaN if it is not predicted, or if the lowest
+    one is 0.
 
     [1] P. Fleming and J. Wallace, "How not to lie with statistics", CACM 29(3), 1986.
     """
@@ -152,8 +153,10 @@ def _complete(rows: pd.DataFrame, quantity: str) -> pd.DataFrame:
 
 
 def _mean_ratios(values: pd.DataFrame) -> pd.Series[float]:
-    logarithms = np.log(values.div(values.min(axis=1), axis=0).to_numpy(dtype="float64"))
-    return pd.Series(np.exp(logarithms.mean(axis=0)), index=values.columns)
+    lowest = values.min(axis=1)
+    ratios = values.div(lowest, axis=0).mask(values.eq(lowest, axis=0), 1.0)
+    found = pd.Series(np.exp(np.log(ratios.to_numpy(dtype="float64")).mean(axis=0)), index=values.columns)
+    return found.where(np.isfinite(found))
 
 
 def _winners(values: pd.DataFrame) -> dict[str, str]:

@@ -13,7 +13,7 @@ from hpcbench.predict.tables.sizes import invalid_sizes
 from hpcbench.util.text import plural
 
 INTERFERENCE = "interference"
-_CLEAN = ("", "clean", "no", "false", "0", "unmonitored")
+_CLEAN = ("", "clean", "no", "false", "0", "0.0", "unmonitored")
 _NAMES = {"time_s": "time", "forward_s": "time", "backward_s": "time", "power_w": "power", "energy_j": "energy"}
 
 
@@ -34,13 +34,31 @@ def without_invalid(
     valid = table[list(targets)].notna().any(axis=1).to_numpy()
     flaws += _counted(table[~valid], "without a measurement left out")
     for target in targets:
-        values = table[target].to_numpy(dtype="float64")
-        wrong = valid & ~np.isnan(values) & ~((values > 0) & np.isfinite(values))
-        flaws += _counted(table[wrong], f"with a {_NAMES[target]} that is zero, negative or infinite left out")
+        wrong = valid & is_impossible(table[target])
+        flaws += _counted(table[wrong], f"{_impossible(target)} left out")
         valid = valid & ~wrong
     wrong = valid & invalid_sizes(table[list(sizes)])
     flaws += _counted(table[wrong], "with FLOPs, bytes or a size that is negative or infinite left out")
     return table[valid & ~wrong].reset_index(drop=True), flaws
+
+
+def is_impossible(target: pd.Series) -> NDArray[np.bool_]:
+    """Return which values of a target are zero, negative or infinite; none of those that are absent."""
+    values = target.to_numpy(dtype="float64")
+    return np.asarray(~np.isnan(values) & ~((values > 0) & np.isfinite(values)))
+
+
+def not_compared(table: pd.DataFrame, targets: Collection[str]) -> list[str]:
+    """Return sentences with the counts of measurements per file that predictions are not compared with."""
+    return [
+        flaw
+        for target in targets
+        for flaw in _counted(table[is_impossible(table[target])], f"{_impossible(target)} not compared")
+    ]
+
+
+def _impossible(target: str) -> str:
+    return f"with a {_NAMES[target]} that is zero, negative or infinite"
 
 
 def of_one_device(networks: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
+
 import pandas as pd
 import pytest
 
@@ -66,6 +69,17 @@ def test_cases_that_a_device_lacks_or_that_do_not_fit_are_left_out() -> None:
     assert count == 1
     assert [(each.device, each.does_not_fit) for each in found] == [("a", 1), ("b", 0)]
     assert [str(each.standings[ENERGY].ratio) for each in found] == ["nan", "nan"]
+
+
+def test_ratios_to_a_price_of_nothing_are_unknown() -> None:
+    made = results(
+        ("c1", "a", 1.0, NAN, ""), ("c1", "b", 2.0, NAN, ""), ("c2", "a", 1.0, NAN, ""), ("c2", "b", 2.0, NAN, "")
+    )
+    free = {name: made.results[name].where(made.results["device"] == "a", 0.0) for name in (PRICE, *limits_of(PRICE))}
+    found, _ = overview(replace(made, results=made.results.assign(**free)))
+    prices = {each.device: each.standings[PRICE] for each in found}
+    assert (prices["b"].lowest, prices["b"].conclusive, prices["b"].ratio) == (2, 2, 1.0)
+    assert math.isnan(prices["a"].ratio)
 
 
 def test_a_tie_counts_for_no_device() -> None:

@@ -113,7 +113,8 @@ def test_the_table_of_all_cases_counts_those_within_the_limit() -> None:
 def test_the_page_has_the_cases_within_the_limit(limit_s: float, sentence: str, details: tuple[str, ...]) -> None:
     pytest.importorskip("altair")
     page = page_of_predictions(made_predictions(question(2, devices=GPUS)), Wanted(within_s=limit_s), [], NOON)
-    assert (page.headlines[0].sentence, page.headlines[0].details) == (sentence, details)
+    first = page.headlines[0]
+    assert (first.sentence, first.details[: len(details)]) == (sentence, details)
     assert page.aggregates is not None
     table = page.aggregates.tables[0]
     assert table.title == "All devices over 2 cases"

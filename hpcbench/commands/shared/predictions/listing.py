@@ -8,4 +8,5 @@ from hpcbench.util.text import plural
 
 def print_listing(environment: str, count: int) -> None:
     """Print that the operators of so many networks are listed in an environment."""
-    err.print(f"listing the operators of {plural(count, 'network')} in the environment {environment}")
+    what = f"listing the operators of {plural(count, 'network')} in the environment {environment}"
+    err.print(what, markup=False, soft_wrap=True)
