@@ -61,6 +61,11 @@ class WithinLimit:
         """Return whether `best` compares all devices that meet the limit, since all of them have an energy."""
         return self.best is not None and len(self.best.others) + 1 == len(self.devices)
 
+    @property
+    def is_only_known(self) -> bool:
+        """Return whether `best` is not compared at all, since the other devices that keep the limit have no energy."""
+        return self.best is not None and not self.best.others and not self.is_complete
+
 
 def candidates(rows: pd.DataFrame, quantity: str) -> list[Candidate]:
     """Return the candidates of a case: its rows of a table of results that have a value and fit the device's memory.
