@@ -90,10 +90,10 @@ def _has_work(data: DataSet) -> pd.Series:
 
 def _undescribed(data: DataSet) -> list[str]:
     """Return a sentence for each device without a description, whose rows no model uses."""
-    reason = "the device has no description (docs/reference/devices.md)"
+    reason = "description of the device not found: docs/reference/devices.md"
     counts = pd.concat([data.operators["device"], data.networks["device"]]).value_counts(sort=False)
     return [
-        f"{device}: {plural(int(count), 'row')} not used, because {reason}"
+        f"{device}: {plural(int(count), 'row')} left out ({reason})"
         for device, count in counts.items()
         if device not in data.devices
     ]

@@ -23,9 +23,8 @@ def measurements(data: DataSet, basis: Basis) -> pd.DataFrame:
     """Return one row per row and target of a data set: `file`, `row`, `quantity` and `measured`, and descriptions.
 
     `quantity` is the name of the column, and `measured` is in its unit, NaN if the file does not have it, or if it is
-    zero, negative or infinite. `device`,
-    `vendor` and `seen` (in the data of the fit) describe the device; `kind`, `dtype`, `phase`, `execution` and
-    `is_new_network` what was measured. Networks also have their work and conditions.
+    zero, negative or infinite. `device`, `vendor` and `seen` (in the data of the fit) describe the device; `kind`,
+    `dtype`, `phase`, `execution` and `is_new_network` what was measured. Networks also have their work and conditions.
     """
     described = [_operators(data.operators, basis), _networks(data.networks, basis)]
     rows = pd.concat([table for table in described if len(table)] or described, ignore_index=True)

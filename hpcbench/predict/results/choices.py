@@ -53,13 +53,18 @@ class WithinLimit:
 
     @property
     def devices(self) -> frozenset[str]:
-        """Return the devices that keep the limit in at least one state."""
+        """Return the devices that meet the limit in at least one state."""
         return frozenset(each.device for each in self.limited.within)
 
     @property
     def is_complete(self) -> bool:
-        """Return whether `best` compares all devices that keep the limit, since all of them have an energy."""
+        """Return whether `best` compares all devices that meet the limit, since all of them have an energy."""
         return self.best is not None and len(self.best.others) + 1 == len(self.devices)
+
+    @property
+    def is_only_known(self) -> bool:
+        """Return whether `best` is not compared at all, since the other devices that keep the limit have no energy."""
+        return self.best is not None and not self.best.others and not self.is_complete
 
 
 def candidates(rows: pd.DataFrame, quantity: str) -> list[Candidate]:

@@ -81,7 +81,7 @@ def rows_to_train_on(files: Mapping[str, pd.DataFrame]) -> DataSet:
         check_targets(name, rows, format_)
         flaws += misspelt_targets(name, rows, format_)
         dirty = contaminated(rows)
-        flaws += [f"{name}: {plural(int(dirty.sum()), 'row')} with interference left out"] if dirty.any() else []
+        flaws += [f"{name}: {plural(int(dirty.sum()), 'row')} left out (interference)"] if dirty.any() else []
         clean[name] = rows[~dirty]
     data = cleaned(replace(_converted(clean), flaws=tuple(flaws)))
     return replace(data, flaws=(*data.flaws, *contradicted_sizes(data.operators)))

@@ -177,7 +177,7 @@ def test_unknown_tables_and_flaws_are_warnings(invoke: CommandLine) -> None:
     folder = write(invoke.workspace / "data", operators_time=rows, latencies=rows)
     warnings = invoke("predictor", "fit", folder).stderr
     assert "latencies.csv is not read: its name begins with none of operators_time*, " in warnings
-    assert "warning: operators_time.csv: 1 row with a time that is zero, negative or infinite left out" in warnings
+    assert "warning: operators_time.csv: 1 row left out (time zero, negative or infinite)" in warnings
 
 
 def test_a_fit_requires_lightgbm(invoke: CommandLine, train: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -237,11 +237,11 @@ def test_a_fit_reports_what_is_doubtful_in_the_data(invoke: CommandLine) -> None
         invoke.workspace / "data", operators_time=pd.concat([rows, again, noisy, seconds], ignore_index=True)
     )
     warnings = " ".join(invoke("predictor", "fit", folder).stderr.split())
-    assert "operators_time.csv: 4 rows with interference left out" in warnings
+    assert "operators_time.csv: 4 rows left out (interference)" in warnings
     assert "GPU A: 4 rows contradict rows of the same workload: times differ by more than a factor of 2" in warnings
     assert "times faster than the peak rate of the device, for example row 6" in warnings
     shown = " ".join(invoke("predictor", "show").stdout.split())
-    assert "flaw: operators_time.csv: 4 rows with interference left out" in shown
+    assert "flaw: operators_time.csv: 4 rows left out (interference)" in shown
     assert "check the unit of the times" in shown
 
 
@@ -259,7 +259,7 @@ def test_rows_of_a_device_without_a_description_are_counted(invoke: CommandLine)
     rows = operators(("GPU A", "GPU B"), 1)
     rows = rows.assign(device=rows["device"].replace("GPU B", "GPU X"))
     folder = write(invoke.workspace / "data", operators_time=rows)
-    warning = "GPU X: 30 rows not used, because the device has no description (docs/reference/devices.md)"
+    warning = "GPU X: 30 rows left out (description of the device not found: docs/reference/devices.md)"
     assert warning in one_line(invoke("predictor", "fit", folder).stderr)
     assert f"flaw: {warning}" in one_line(invoke("predictor", "show").stdout)
     rows.loc[0, "op"] = "matmul"
@@ -276,7 +276,7 @@ def test_data_without_a_usable_row_are_an_error(invoke: CommandLine) -> None:
     rows = operators(("GPU A",), 1).assign(device="GPU X")
     folder = write(invoke.workspace / "data", operators_time=rows)
     error = one_line(invoke("predictor", "fit", folder, "-o", "mine.json", expect=2).stderr)
-    assert "GPU X: 30 rows not used" in error
+    assert "GPU X: 30 rows left out" in error
     assert f"error: no usable measurements in '{folder}': models not written hint: correct the data" in error
     assert not (invoke.workspace / "mine.json").exists()
 

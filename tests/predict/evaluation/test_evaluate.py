@@ -89,7 +89,7 @@ def test_impossible_measurements_are_not_compared_and_counted() -> None:
     operators = raw_files.operators()
     operators.loc[:2, "latency_ms"] = [0.0, -1.0, math.inf]
     data = rows_to_predict({"devices.csv": raw_files.devices(), "operators_time.csv": operators})
-    what = "with a time that is zero, negative or infinite not compared"
+    what = "not compared (time zero, negative or infinite)"
     assert data.flaws == (f"operators_time.csv: 3 rows {what}",)
     basis = basis_of(data)
     result = compared(answers(FLEET, data), measurements(data, basis), basis)

@@ -147,9 +147,9 @@ def test_rows_with_interference_or_without_a_valid_time_are_left_out_and_counted
     data = rows_to_train_on({**files, "operators_time.csv": operators})
     assert list(data.operators["row"]) == [0, 1, 2]
     assert data.flaws == (
-        "operators_time.csv: 1 row with interference left out",
-        "operators_time.csv: 1 row without a measurement left out",
-        "operators_time.csv: 2 rows with a time that is zero, negative or infinite left out",
+        "operators_time.csv: 1 row left out (interference)",
+        "operators_time.csv: 1 row left out (without measurement)",
+        "operators_time.csv: 2 rows left out (time zero, negative or infinite)",
     )
     assert len(rows_to_predict({**files, "operators_time.csv": operators}).operators) == 7
 
@@ -168,9 +168,9 @@ def test_rows_with_invalid_sizes_are_left_out_and_counted() -> None:
     data = rows_to_train_on(changed)
     assert list(data.operators["row"]) == [4, 6]
     assert data.networks.query("file == 'networks_time_torchvision.csv'").empty
-    what = "with FLOPs, bytes or a size that is negative or infinite left out"
+    what = "left out (FLOPs, bytes or a size negative or infinite)"
     assert data.flaws == (
-        "operators_time.csv: 1 row with a time that is zero, negative or infinite left out",
+        "operators_time.csv: 1 row left out (time zero, negative or infinite)",
         f"operators_time.csv: 4 rows {what}",
         f"networks_time_torchvision.csv: {len(networks)} rows {what}",
     )
@@ -238,7 +238,7 @@ def test_rows_of_several_devices_are_left_out_and_counted() -> None:
     files = {**raw_files.folder(), "networks_energy_llm.csv": requests}
     data = rows_to_train_on(files)
     assert data.networks.query("file == 'networks_energy_llm.csv'")["row"].tolist() == [0]
-    assert data.flaws == ("networks_energy_llm.csv: 1 row of several devices left out",)
+    assert data.flaws == ("networks_energy_llm.csv: 1 row left out (several devices)",)
     assert rows_to_predict(files).networks.query("file == 'networks_energy_llm.csv'")["devices"].tolist() == [1, 4]
 
 

@@ -12,6 +12,7 @@ import pytest
 from hpcbench.predict.results.table import ENERGY
 from hpcbench.report.predictor.page import page_of_predictions
 from hpcbench.report.predictor.predictions_json import predictions_json
+from hpcbench.report.predictor.text.matrix import matrices
 from hpcbench.report.predictor.text.overview import overview_sentences
 from hpcbench.report.predictor.text.summary import Wanted, recommendations
 from tests.report.predictor.made_predictions import made_predictions, question
@@ -149,3 +150,15 @@ def test_json_has_the_cases_of_each_device() -> None:
         "energy_j": {"lowest": 2, "conclusive": 2, "ratio": 1.0},
         "does_not_fit": 0,
     }
+
+
+def test_the_table_of_many_cases_has_no_device_whose_energy_alone_is_known() -> None:
+    made = made_predictions(question(1, devices=("h100-sxm", "l40s")))
+    rows = made.results
+    unknown = rows.assign(**{ENERGY: rows[ENERGY].mask(rows["device"] == "l40s")})
+    best = [
+        [each.columns[-1].cells for each in matrices(replace(made, results=results), wanted, frozenset())][-1]
+        for results in (rows, unknown)
+        for wanted in (Wanted(within_s=0.066), Wanted(within_s=0.061))
+    ]
+    assert best == [("l40s",), ("h100-sxm",), ("-",), ("h100-sxm",)]

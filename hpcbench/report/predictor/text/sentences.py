@@ -121,7 +121,7 @@ def _of_those_within(found: WithinLimit, limit: str) -> str:
         return f"No device is recommended: the energy of those within {limit} is not predicted."
     if found.best.others:
         return recommendation(found.best, ENERGY, limit)
-    if not found.is_complete:
+    if found.is_only_known:
         only = f"only the energy of {found.best.best.device} is predicted"
         return f"No device is recommended: of those within {limit}, {only}."
     return f"{found.best.best.label} is recommended: only this device has its whole 90 % PI within {limit}."
