@@ -66,13 +66,6 @@ class KnownDevices:
         nodes = [self._cpus(name, machine) for name, machine in sorted(self.machines.items())]
         return [*map(self._of_sheet, sorted(self.table)), *(device for device in nodes if device is not None)]
 
-    def by_name(self) -> dict[str, Device]:
-        """Return all devices by each of their names; nodes by their model of CPUs, if their peaks are sufficient."""
-        found = [self._of_sheet(name) for name in self.table]
-        names = {name: device for device in found for name in device.names}
-        nodes = {each.cpu_model: self._cpus(each.cpu_model, each) for each in self.machines.values()}
-        return {**names, **{model: device for model, device in nodes.items() if device is not None}}
-
     def _cpus(self, name: str, machine: MachinePeaks) -> Device | None:
         """Return the CPUs of a machine; None if a value is neither measured nor described."""
         try:

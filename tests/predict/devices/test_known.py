@@ -94,11 +94,10 @@ def test_an_unknown_name_is_refused_with_what_to_do(name: str, kind: str | None,
 
 
 def test_rows_of_data_find_their_device_by_the_name_that_tools_report() -> None:
-    found = KNOWN.by_name()
-    assert found["NVIDIA A100-PCIE-40GB"] == found[A100] == KNOWN.find("n7")
-    assert found["AMD EPYC 7763 64-Core Processor"].units == 128, "the measured node, not one processor"
-    assert found["epyc-7763"].units == 64
-    assert found["Some CPU"].units == 8
+    assert KNOWN.find("NVIDIA A100-PCIE-40GB") == KNOWN.find(A100) == KNOWN.find("n7")
+    assert KNOWN.find("AMD EPYC 7763 64-Core Processor").units == 128, "the measured node, not one processor"
+    assert KNOWN.find("epyc-7763").units == 64
+    assert KNOWN.find("Some CPU").units == 8
 
 
 def test_all_devices_are_listed_once() -> None:
