@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
 from pathlib import Path
 
@@ -9,7 +10,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from hpcbench.predict.basis import basis_of
 from hpcbench.predict.evaluation.choices import BEST, Choice
+from hpcbench.predict.evaluation.measurements import measurements
 from hpcbench.predict.evaluation.scores import ALL, Score
 from hpcbench.predict.sets.data_set import DataSet, rows_to_train_on
 from tests.predict.sets import raw_files
@@ -63,6 +66,29 @@ def test_few_operators_of_a_device_are_trained_on(data: DataSet) -> None:
         assert (each.train.networks["device"] == device).sum() == 0
         assert each.test.networks.empty
         assert not keys(each.train.operators) & keys(each.test.operators)
+
+
+def test_a_device_with_as_few_operators_has_none_left_to_predict(data: DataSet) -> None:
+    is_first = (data.operators["device"] == "GPU A").to_numpy()
+    kept = data.where(~is_first | (np.cumsum(is_first) <= predict_splits.FEW), np.ones(len(data.networks), dtype=bool))
+    assert {each.device for each in predict_splits.with_few_operators(kept, seeds=1)} == {"GPU B"}
+
+
+def test_a_benchmark_without_rows_to_predict_says_so(data: DataSet) -> None:
+    pytest.importorskip("sklearn")
+    nothing = data.where(np.zeros(len(data.operators), dtype=bool), np.zeros(len(data.networks), dtype=bool))
+    splits = [predict_splits.Split("empty", data, nothing)]
+    with pytest.raises(SystemExit, match="no split of the data has rows to predict"):
+        importlib.import_module("predict").scored_splits(splits, with_baselines=False)
+
+
+def test_baselines_have_no_rates_of_a_device_without_a_description() -> None:
+    pytest.importorskip("sklearn")
+    rows = raw_files.operators().assign(device="undescribed")
+    data = rows_to_train_on({"operators_time.csv": rows})
+    asked = measurements(data, basis_of(DataSet()))
+    baselines = importlib.import_module("predict_baselines").baselines
+    assert baselines(data, data, asked)["roofline"].isna().all()
 
 
 def test_families_and_shapes_are_left_out_whole(data: DataSet) -> None:

@@ -36,6 +36,7 @@ _SPREAD = {SEEN: learned.SPREAD, UNSEEN: PRIOR_SPREAD}
 _OF_DEVICES = Expected(0.15, 4.0)
 _MOST_CALIBRATED = 6000  # rows of one device whose errors calibrate the intervals
 _IMPOSSIBLE = 1.2  # times the board power: sensors are wrong, or the description is
+_LEAST_POWER = 1e-3  # over the board power, so that the logarithm of a power exists
 
 
 @dataclass(frozen=True)
@@ -105,13 +106,16 @@ class OperatorPower:
         clock = np.minimum(rows["clock_mhz"].fillna(device.boost_mhz).to_numpy(dtype="float64") / device.boost_mhz, 1.0)
         model = self.fleet.of_operators(name)
         work = activity(rows, devices)
-        log_power = np.log(np.maximum(model.power(work, time_s, clock), 1e-3))
+
+        def log_power_at(clock: Floats) -> Floats:
+            return np.log(np.maximum(model.power(work, time_s, clock), _LEAST_POWER))
+
+        log_power = log_power_at(clock)
         own = self._by_shape(rows)
         if own.any():
             by_shape = self.learned[name].log_value(features(rows, devices, bounds(rows, devices)), rows)
-            full = np.log(np.maximum(model.power(work, time_s, np.ones(len(rows))), 1e-3))
             # The measurements are at the boost clock; utilization gives the ratio of clocks.
-            log_power = np.where(own, by_shape + log_power - full, log_power)
+            log_power = np.where(own, by_shape + log_power - log_power_at(np.ones(len(rows))), log_power)
         log_power = log_power + np.where(own, 0.0, carried.correction(self.carried, rows, devices))
         return np.asarray(np.log(device.board_power_w) + np.minimum(log_power, np.log(model.cap * limit)))
 
@@ -144,10 +148,14 @@ def limits_w(rows: pd.DataFrame, devices: Mapping[str, Device]) -> Floats:
 
 
 def usable(rows: pd.DataFrame, devices: Mapping[str, Device]) -> pd.DataFrame:
-    """Return the rows with a power and a time on a described device, at most 1.2 times the board power."""
+    """Return the rows with a power and a time on a described device, at most 1.2 times the board power.
+
+    Products in data types without a rate, such as float64, are left out: their utilization is unknown.
+    """
     known = rows[rows["device"].isin(set(devices)) & (rows["power_w"] > 0) & (rows["time_s"] > 0)]
     board = of_rows(known, devices, lambda device: device.board_power_w)
-    return known[(known["power_w"] / board < _IMPOSSIBLE).to_numpy()]
+    has_rate = np.isfinite(bounds(known, devices).compute_s)
+    return known[(known["power_w"] / board < _IMPOSSIBLE).to_numpy() & has_rate]
 
 
 def measured_rows(rows: pd.DataFrame, devices: Mapping[str, Device]) -> dict[str, Rows]:
@@ -166,7 +174,9 @@ def fit(
 ) -> OperatorPower:
     """Return the model of operators. `without` has, by device, the fleet that was fitted without this device."""
     known = usable(rows, devices)
-    powers, energies, of_powers, of_energies, unseen = {}, {}, [], [], []
+    powers: dict[str, Learned] = {}
+    energies: dict[str, Learned] = {}
+    of_powers, of_energies, unseen = [], [], []
     # The models that learn from shapes have neither a clock nor a power limit.
     usual = known[~lowered(known, devices)]
     for name, each in usual.groupby("device", observed=True):
@@ -183,11 +193,22 @@ def fit(
         if str(name) in without:
             others = _utilized(usual[usual["device"] != name], devices, without[str(name)])
             unseen.append(_unseen(each, devices, others))
-    seen = calibrated(pd.concat(of_powers), shared=False) if of_powers else None
-    energy = OperatorEnergy(energies, calibrated(pd.concat(of_energies), shared=False) if of_energies else None)
-    of_unseen = calibrated(pd.concat(unseen), expected=_OF_DEVICES) if unseen else None
-    calibrations = {name: each for name, each in ((SEEN, seen), (UNSEEN, of_unseen)) if each is not None}
+    calibrations = {
+        name: calibrated(errors, shared=name == UNSEEN, expected=_OF_DEVICES)
+        for name, errors in ((SEEN, _pooled(of_powers)), (UNSEEN, _pooled(unseen)))
+        if not errors.empty
+    }
+    energy = _calibrated_energy(energies, _pooled(of_energies))
     return OperatorPower(fleet, powers, calibrations, energy, _utilized(usual, devices, fleet).carried)
+
+
+def _pooled(errors: list[pd.DataFrame]) -> pd.DataFrame:
+    return pd.concat(errors) if errors else pd.DataFrame()
+
+
+def _calibrated_energy(models: Mapping[str, Learned], errors: pd.DataFrame) -> OperatorEnergy:
+    """Return the models of energies; without errors for intervals, energies are products of power and time."""
+    return OperatorEnergy() if errors.empty else OperatorEnergy(models, calibrated(errors, shared=False))
 
 
 def _utilized(rows: pd.DataFrame, devices: Mapping[str, Device], fleet: PowerFleet) -> OperatorPower:

@@ -1,4 +1,4 @@
-"""Print what the models of the predictor rest on: data, rows, devices, errors and flaws."""
+"""Print what the models of the predictor are based on: data, rows, devices, errors and flaws."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def _by_kind(basis: Basis) -> Table:
 
 def _errors(errors: Sequence[TypicalError]) -> Table:
     table = Table(box=None, pad_edge=False)
-    table.add_column("90 % interval of", no_wrap=True)
+    table.add_column("90 % PI of", no_wrap=True)
     table.add_column("devices in the data", justify="right")
     table.add_column("other devices", justify="right")
     for each in errors:

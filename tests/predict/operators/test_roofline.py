@@ -37,7 +37,9 @@ def test_a_cpu_with_fewer_threads_than_cores_has_lower_peaks() -> None:
 
 
 def test_a_device_without_a_description_has_no_bounds() -> None:
-    assert np.isnan(bounds(rows(device="b"), {"a": device("a")}).roofline_s[0])
+    unknown, devices = rows(device="b"), {"a": device("a")}
+    assert np.isnan(bounds(unknown, devices).roofline_s[0])
+    assert np.isnan(sustained_bounds(unknown, devices).roofline_s[0])
 
 
 def test_the_soft_maximum_is_largest_for_equal_times() -> None:
@@ -72,3 +74,5 @@ def test_products_are_computed_in_whole_tiles_with_more_steps() -> None:
     product = rows(batch=1.0, m=96.0, n=64.0, k=32.0, bytes=0.0)
     found = sustained_bounds(product, {"a": device("a")}).compute_s[0]
     assert found == pytest.approx(2.0 * (128 / 96) * 2)
+    empty = rows(batch=1.0, m=96.0, n=64.0, k=0.0, bytes=0.0)
+    assert sustained_bounds(empty, {"a": device("a")}).compute_s[0] == pytest.approx(2.0)

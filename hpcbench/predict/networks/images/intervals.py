@@ -53,11 +53,11 @@ class Intervals:
     spread: Spread
     ratios: RatioErrors
 
-    def of(self, rows: PreparedImages, features: Floats, seen: NDArray[np.bool_]) -> tuple[Floats, Floats]:
-        """Return the spread of each row, and half the width of its interval, as differences of logarithms."""
+    def half_width(self, rows: PreparedImages, features: Floats, seen: NDArray[np.bool_]) -> Floats:
+        """Return half the width of the 90 % interval of each row, as a difference of logarithms."""
         spread = self.spread.of(features)
         group = rows.rows["phase"]
-        return spread, np.where(seen, self.seen.half_width(group, spread), self.unseen.half_width(group, spread))
+        return np.where(seen, self.seen.half_width(group, spread), self.unseen.half_width(group, spread))
 
     def to_json(self) -> dict[str, Any]:
         """Return the intervals as a dict of JSON types."""
@@ -169,9 +169,10 @@ def _sampled(mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
 def _by_family(rows: pd.DataFrame) -> Iterator[NDArray[np.bool_]]:
     """Yield the rows of each fold of families, or of networks if there is only one family.
 
-    A network without a family has the first letters of its name.
+    A network without a family has the first small letters of its name, or its name if it begins with none.
     """
-    family = rows["family"].where(rows["family"] != "", rows["network"].str.extract(r"^([a-z]+)", expand=False))
+    first = rows["network"].str.extract(r"^([a-z]+)", expand=False).fillna(rows["network"])
+    family = rows["family"].where(rows["family"] != "", first)
     codes = pd.Series(pd.factorize(family if family.nunique() > 1 else rows["network"], sort=True)[0])
     for fold in range(min(_FOLDS, codes.nunique())):
         yield (codes % _FOLDS == fold).to_numpy()

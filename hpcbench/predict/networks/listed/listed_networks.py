@@ -26,6 +26,7 @@ from hpcbench.predict.networks.listed.refusals import reasons
 from hpcbench.predict.networks.listed.regular import RegularTime
 from hpcbench.predict.networks.listed.sums import kernel_times, sums
 from hpcbench.predict.networks.listed.time_estimator import LeftOutEstimator, TimeEstimator
+from hpcbench.predict.operators.device_columns import device_names
 from hpcbench.predict.tables.operators import MOST_UNKNOWN
 from hpcbench.predict.tables.prediction import Estimate, Floats
 from hpcbench.predict.time.few_rows import MOST_FEW
@@ -44,8 +45,6 @@ class ListedNetworks:
     calibrations: Mapping[str, Calibration]  # by what is known of a device
     network_devices: frozenset[str]  # devices with measured whole networks
     operator_rows: Mapping[str, int]  # measured times of operators by device
-    networks: tuple[str, ...]
-    rows: int  # measured times that the ratio was fitted on
     ratio_errors: RatioErrors  # of step times of two devices that a fit did not see
 
     def estimate(
@@ -114,8 +113,6 @@ class ListedNetworks:
             "calibrations": all_to_json(self.calibrations),
             "network_devices": sorted(self.network_devices),
             "operator_rows": dict(self.operator_rows),
-            "networks": list(self.networks),
-            "rows": self.rows,
             "ratio_errors": asdict(self.ratio_errors),
         }
 
@@ -134,8 +131,6 @@ class ListedNetworks:
             calibrations=all_from_json(data["calibrations"]),
             network_devices=frozenset(data["network_devices"]),
             operator_rows=data["operator_rows"],
-            networks=tuple(data["networks"]),
-            rows=int(data["rows"]),
             ratio_errors=RatioErrors(**data["ratio_errors"]),
         )
 
@@ -165,8 +160,8 @@ def fit(
     """Return the model fitted on measured operators, and on measured networks with lists; others are left out.
 
     Networks that would be refused, because of operators of unknown kind, are left out, too.
-    The model of `operator_time` answers for operators that neither regular groups nor measured streams of `operators`
-    cover. In the calibrations, its fits that did not see the device or the operators answer.
+    The model of `operator_time` predicts operators that neither regular groups nor measured streams of `operators`
+    cover. In the calibrations, its fits that did not see the device or the operators predict them.
     """
     has_list = networks["list_id"].isin(list(lists["list_id"].unique())) & networks["device"].isin(list(devices))
     used, lists = as_compiled(networks[has_list].reset_index(drop=True), lists)
@@ -174,7 +169,7 @@ def fit(
     regular_time = regular.fit(operators, devices, similar)
     times = measured_times(operators, used["device"].unique(), regular_time)
     known = _rows(operators, devices)
-    prior = ListedNetworks(similar, times, SumRatio({}), left_out.PRIOR, frozenset(), known, (), 0, PRIOR_OF_RATIOS)
+    prior = ListedNetworks(similar, times, SumRatio({}), left_out.PRIOR, frozenset(), known, PRIOR_OF_RATIOS)
     if used.empty:
         return prior
     launched = kernels(lists)
@@ -196,18 +191,15 @@ def fit(
         calibrations=left_out.calibrations(full, new, unseen),
         network_devices=frozenset(full.rows["device"]),
         operator_rows=known,
-        networks=tuple(sorted(full.rows["network"].unique())),
-        rows=len(full.rows),
         ratio_errors=left_out.errors_of_ratios(full, unseen),
     )
 
 
 def _rows(operators: pd.DataFrame, devices: Mapping[str, Device]) -> dict[str, int]:
     """Return the number of measured times by device; each of the names of a device has the number of all of them."""
-    timed = operators.loc[operators["time_s"] > 0, "device"]
-    names = timed.map({name: device.name for name, device in devices.items()}).fillna(timed)
-    counts = timed.groupby(names).transform("size")
-    return {str(name): int(count) for name, count in zip(timed, counts, strict=True)}
+    timed = operators.loc[operators["time_s"] > 0, ["device"]]
+    counts = timed.groupby(device_names(timed, devices))["device"].transform("size")
+    return {str(name): int(count) for name, count in zip(timed["device"], counts, strict=True)}
 
 
 def _without(
