@@ -27,13 +27,13 @@ if TYPE_CHECKING:
 
 _ABOUT = (
     "Ratios are geometric means of the predicted values relative to the lowest one of each case. A case counts for a "
-    "device if all others are at least 1 % above it. The result is conclusive if the 90 % intervals of the ratios to all "
-    "others are below 1."
+    "device if all others are at least 1 % above it. The result is conclusive if the 90 % intervals of the ratios to "
+    "all others are below 1."
 )
 _ABOUT_LIMIT = (
     "A device is within {limit} if its whole 90 % PI is. A case counts as least energy for a device if it is within "
-    "{limit}, and if all others within {limit} need at least 1 % more. The result is conclusive if the 90 % intervals of the "
-    "ratios to all others within {limit} are below 1, or if there are no others."
+    "{limit}, and if all others within {limit} need at least 1 % more. The result is conclusive if the 90 % intervals "
+    "of the ratios to all others within {limit} are below 1, or if there are no others."
 )
 _LEFT_OUT = "Cases without a prediction on each of these devices, or too large for one, are left out."
 _MOST_OTHERS = 3  # devices after the first in a sentence
