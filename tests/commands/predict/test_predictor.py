@@ -260,6 +260,13 @@ def test_data_without_a_usable_row_are_an_error(invoke: CommandLine) -> None:
     assert not (invoke.workspace / "mine.json").exists()
 
 
+def test_data_with_interference_alone_have_a_hint(invoke: CommandLine) -> None:
+    rows = operators(("GPU A",), 1).assign(interference="true")
+    folder = write(invoke.workspace / "data", operators_time=rows)
+    error = one_line(invoke("predictor", "fit", folder, "-o", "mine.json", expect=2).stderr)
+    assert "hint: measure again on an idle machine; for a sweep: hpcbench resume SWEEP --interference" in error
+
+
 def test_misspelt_targets_of_rows_to_predict_are_named(invoke: CommandLine, train: str) -> None:
     test = write(
         invoke.workspace / "test",
