@@ -161,7 +161,7 @@ bench-comparing: $(VENV)/.dev
 
 # The measurements are not shipped: docs/reference/predictor-data.md describes their formats.
 bench-predict: $(VENV)/.dev
-	@[ -n "$(DATA)" ] || { echo "name a folder with measurements: make bench-predict DATA=DIR"; exit 2; }
+	@[ -n "$(DATA)" ] || { echo "name a folder of measurements: make bench-predict DATA=DIR"; exit 2; }
 	$(BIN)/python benchmarks/predict.py "$(DATA)"
 
 bench-predict-here: $(VENV)/.dev environments

@@ -35,12 +35,12 @@ SPLITS = ("devices", "few", "groups")
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("data", type=Path, metavar="DIR", help="folder with measurements")
+    parser.add_argument("data", type=Path, metavar="DIR", help="folder of measurements")
     parser.add_argument("--splits", nargs="+", choices=SPLITS, default=SPLITS, help="[default: all]")
-    parser.add_argument("--seeds", type=int, default=1, help="choices of few operators per device [default: 1]")
+    parser.add_argument("--seeds", type=int, default=1, help="random samples of few operators per device [default: 1]")
     parser.add_argument("--devices", nargs="+", metavar="NAME", help="leave out only these devices [default: all]")
-    parser.add_argument("--no-baselines", action="store_true", help="only hpcbench")
-    parser.add_argument("--learning-curve", action="store_true", help="unseen devices, by the number of other devices")
+    parser.add_argument("--no-baselines", action="store_true", help="skip the baselines")
+    parser.add_argument("--learning-curve", action="store_true", help="also print errors by number of devices")
     options = parser.parse_args()
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # otherwise, idle threads of LightGBM spin
     data = rows_to_train_on(folder_tables(options.data))
@@ -66,9 +66,14 @@ def main() -> None:
 
 
 def scored_splits(splits: Iterable[Split], with_baselines: bool) -> pd.DataFrame:
-    """Return the measurements of all splits with the predictions of hpcbench and of the baselines."""
+    """Return the measurements of all splits with the predictions of hpcbench and of the baselines.
+
+    Exit if no split has rows to predict.
+    """
     found = []
     for each in splits:
+        if each.test.operators.empty and each.test.networks.empty:
+            continue
         began = time.monotonic()
         fleet = fit(each.train)
         fitted = time.monotonic()
@@ -83,6 +88,8 @@ def scored_splits(splits: Iterable[Split], with_baselines: bool) -> pd.DataFrame
             f"{each.name}: fit {fitted - began:.0f} s, {len(scored):,} predictions {predicted - fitted:.0f} s",
             flush=True,
         )
+    if not found:
+        raise SystemExit("no split of the data has rows to predict")
     return pd.concat(found, ignore_index=True)
 
 

@@ -26,6 +26,7 @@ _NUMBERS = (
     *("clock_mhz", "power_limit_w", "flops", "bytes"),
 )
 _WORDS = ("kind", "function", "phase", "dtype", "layout", "execution", "library", "optimizer", "data")
+_RATES = ("flops_per_s", "bytes_per_s", "units", "l2_bytes", "board_power_w", "year")
 _PRECISIONS = {
     "float8_block": FLOAT8,
     "float8": FLOAT8,
@@ -122,12 +123,9 @@ def _values(data: DataSet, file: str, quantity: str) -> pd.Series:
 
 
 def _rates(devices: Mapping[str, Device], name: str, dtype: str) -> dict[str, float]:
-    device = devices[name]
-    return {
-        "flops_per_s": device.flops_per_s(_PRECISIONS.get(dtype, FLOAT32)),
-        "bytes_per_s": device.memory_bytes_per_s,
-        "units": device.units,
-        "l2_bytes": device.l2_bytes,
-        "board_power_w": device.board_power_w,
-        "year": device.year,
-    }
+    device = devices.get(name)
+    if device is None:
+        return dict.fromkeys(_RATES, math.nan)
+    rate = device.flops_per_s(_PRECISIONS.get(dtype, FLOAT32))
+    values = (rate, device.memory_bytes_per_s, device.units, device.l2_bytes, device.board_power_w, device.year)
+    return dict(zip(_RATES, values, strict=True))

@@ -48,7 +48,7 @@ GROUPS = {
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument(
-        "--workspace", type=Path, metavar="DIR", help="measure in DIR; of sweeps that it has, only what they lack"
+        "--workspace", type=Path, metavar="DIR", help="measure in DIR, and skip runs that it already has"
     )
     options = parser.parse_args()
     if options.workspace:

@@ -37,9 +37,11 @@ def leave_one_device_out(data: DataSet) -> Iterator[Split]:
 
 
 def with_few_operators(data: DataSet, seeds: int) -> Iterator[Split]:
-    """Yield splits for each device with operators: only FEW random operators of it, of any kinds, are trained on."""
+    """Yield splits for each device with more than FEW operators: only FEW random ones, of any kinds, are trained on."""
     for device in sorted(set(data.operators["device"])):
         places = np.flatnonzero(_of(data.operators, device))
+        if len(places) <= FEW:
+            continue  # nothing would be left to predict
         for seed in range(seeds):
             operators = _of(data.operators, device)
             operators[np.random.default_rng(seed).choice(places, FEW, replace=False)] = False

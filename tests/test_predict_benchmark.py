@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import importlib
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from benchmarks import predict_acceptance, predict_splits
+from hpcbench.predict.basis import basis_of
 from hpcbench.predict.evaluation.choices import BEST, Choice
+from hpcbench.predict.evaluation.measurements import measurements
 from hpcbench.predict.sets.data_set import DataSet, rows_to_train_on
 from tests.predict.sets import raw_files
 
@@ -55,6 +60,31 @@ def test_few_operators_of_a_device_are_trained_on(data: DataSet) -> None:
         assert (each.train.networks["device"] == device).sum() == 0
         assert each.test.networks.empty
         assert not keys(each.train.operators) & keys(each.test.operators)
+
+
+def test_a_device_with_as_few_operators_has_none_left_to_predict(data: DataSet) -> None:
+    is_first = (data.operators["device"] == "GPU A").to_numpy()
+    kept = data.where(~is_first | (np.cumsum(is_first) <= predict_splits.FEW), np.ones(len(data.networks), dtype=bool))
+    assert {each.device for each in predict_splits.with_few_operators(kept, seeds=1)} == {"GPU B"}
+
+
+def test_a_benchmark_without_rows_to_predict_says_so(data: DataSet, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("sklearn")
+    monkeypatch.syspath_prepend(Path(predict_splits.__file__).parent)
+    nothing = data.where(np.zeros(len(data.operators), dtype=bool), np.zeros(len(data.networks), dtype=bool))
+    splits = [predict_splits.Split("empty", data, nothing)]
+    with pytest.raises(SystemExit, match="no split of the data has rows to predict"):
+        importlib.import_module("predict").scored_splits(splits, with_baselines=False)
+
+
+def test_baselines_have_no_rates_of_a_device_without_a_description() -> None:
+    pytest.importorskip("sklearn")
+    rows = raw_files.operators().assign(device="undescribed")
+    data = rows_to_train_on({"operators_time.csv": rows})
+    asked = measurements(data, basis_of(DataSet()))
+    from benchmarks import predict_baselines
+
+    assert predict_baselines.baselines(data, data, asked)["roofline"].isna().all()
 
 
 def test_families_and_shapes_are_left_out_whole(data: DataSet) -> None:

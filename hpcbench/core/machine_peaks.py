@@ -18,6 +18,7 @@ class Peak(NamedTuple):
     measured_by: str  # the library, its version, and its BLAS if known
     host: str
     measured_at: str
+    under_load: bool = False  # of CPUs: other processes used them, too, which makes the rates too low
 
 
 class MachinePeaks(NamedTuple):

@@ -15,6 +15,7 @@ from hpcbench.store.workspace import Workspace
 PYTORCH = "pytorch"
 _SUBJECT = "peaks"
 _LOAD = "background load"  # the subject of node.checks.load
+_CPU = "cpu"  # the device of peaks that load on CPUs makes too low
 
 
 def candidate_pythons(workspace: Workspace, site: Site) -> tuple[str, ...]:
@@ -46,14 +47,16 @@ def save_peaks(workspace: Workspace, host: CheckedHost) -> None:
     """Save the measured peak performance of a host in the workspace, and add the path to its results."""
     if host.peaks is None or not host.peaks.measurements:
         return
+    is_loaded = any(result.subject == _LOAD and result.level == WARNING for result in host.results)
+    measured = tuple(peak._replace(under_load=is_loaded and peak.device == _CPU) for peak in host.peaks.measurements)
     try:
-        path = keep_peaks(workspace, host.peaks)
+        path = keep_peaks(workspace, host.peaks._replace(measurements=measured))
     except OSError as error:
         means = "Reports have no roofline for cases on this machine."
         action = "Run doctor in a workspace with write permission."
         host.add(HARDWARE, [CheckResult(_SUBJECT, NOTE, f"not saved: {error}", means, action)])
         return
-    if any(result.subject == _LOAD and result.level == WARNING for result in host.results):
+    if is_loaded:
         means = "The peaks are too low, and so are the rooflines and predictions that use them."
         action = "Run doctor again on an idle machine: the higher rates are kept."
         host.add(HARDWARE, [CheckResult(_SUBJECT, WARNING, "measured under load", means, action)])

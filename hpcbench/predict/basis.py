@@ -1,4 +1,4 @@
-"""What a fit rests on: the rows and devices of its data, their hash, and what is doubtful in them."""
+"""The data of a fit: their rows, devices and hash, and their flaws."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Basis:
 
 
 def basis_of(data: DataSet) -> Basis:
-    """Return what a fit on a data set rests on. The hash is that of all rows, also of those that no model uses."""
+    """Return what a fit on a data set is based on. The hash is that of all rows, also of those that no model uses."""
     operators = data.operators[operator_reasons(data.operators, data.devices) == ""]
     networks = data.networks[_has_work(data)]
     of_operators = operators.groupby(["kind", "device"], observed=True).size()
@@ -90,10 +90,10 @@ def _has_work(data: DataSet) -> pd.Series:
 
 def _undescribed(data: DataSet) -> list[str]:
     """Return a sentence for each device without a description, whose rows no model uses."""
-    reason = "the device has no description (docs/reference/devices.md)"
+    reason = "description of the device not found: docs/reference/devices.md"
     counts = pd.concat([data.operators["device"], data.networks["device"]]).value_counts(sort=False)
     return [
-        f"{device}: {plural(int(count), 'row')} not used, because {reason}"
+        f"{device}: {plural(int(count), 'row')} left out ({reason})"
         for device, count in counts.items()
         if device not in data.devices
     ]

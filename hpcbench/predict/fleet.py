@@ -39,7 +39,7 @@ _COLUMNS = (*prediction.VALUES, "reason", LAUNCHES)
 
 @dataclass(frozen=True)
 class Fleet:
-    """The fitted models, and what they rest on. Without data, they are the priors that hpcbench ships."""
+    """The fitted models, and what they are based on. Without data, they are the priors that hpcbench ships."""
 
     operator_time: OperatorTime
     listed: ListedNetworks
@@ -201,7 +201,7 @@ def fit(data: DataSet, progress: Progress = lambda done, of: None) -> Fleet:
 
 
 def _basis(data: DataSet, flaws: tuple[str, ...]) -> Basis:
-    """Return what a fit rests on, with the flaws of operators that the model of their times cannot use."""
+    """Return what a fit is based on, with the flaws of operators that the model of their times cannot use."""
     basis = basis_of(data)
     return replace(basis, flaws=(*basis.flaws, *flaws))
 

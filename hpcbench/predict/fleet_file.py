@@ -10,11 +10,12 @@ from typing import Any
 from hpcbench.errors import UserError
 from hpcbench.predict.basis import Basis
 from hpcbench.predict.fleet import Fleet
+from hpcbench.predict.no_model_file import FIT, no_model_file
 
 FORMAT = "hpcbench fleet"
 SCHEMA = 1
 _BEGINNING = json.dumps({"format": FORMAT})[:-1]  # of each text of a fleet
-_AGAIN = "fit it again: hpcbench predictor fit"
+_AGAIN = f"fit it again: {FIT}"
 
 
 def to_text(fleet: Fleet) -> str:
@@ -49,7 +50,7 @@ def check_data(fleet: Fleet, data_hash: str, file: str) -> None:
 
 def _decoded(text: str, file: str) -> Mapping[str, Any]:
     if not text.startswith(_BEGINNING):
-        raise UserError("not a model file of hpcbench predictor fit", where=file, hint=_AGAIN)
+        raise no_model_file(file)
     try:
         data: Mapping[str, Any] = json.loads(text)
     except (ValueError, RecursionError) as error:

@@ -1,4 +1,4 @@
-"""What Gaussian processes have in common: covariances of operators, and what measurements say about others.
+"""Gaussian processes over operators: covariances, and the posterior of operators given measured ones.
 
 C. E. Rasmussen, C. K. I. Williams, "Gaussian processes for machine learning", MIT Press, 2006.
 """

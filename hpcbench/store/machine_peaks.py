@@ -108,10 +108,12 @@ def _before(path: Path, machine: MachinePeaks) -> MachinePeaks:
 def _best(before: Peak, now: Peak) -> Peak:
     """Return the higher rates of two measurements: interference can only lower them.
 
-    The other fields are those of the higher FLOP/s.
+    The other fields are those of the higher FLOP/s. The rates are not those of a loaded machine if one of the two is
+    not: they are at least as high.
     """
     known = [peak.bytes_per_s for peak in (before, now) if peak.bytes_per_s is not None]
-    return max(now, before, key=lambda peak: peak.flops_per_s)._replace(bytes_per_s=max(known, default=None))
+    highest = max(now, before, key=lambda peak: peak.flops_per_s)
+    return highest._replace(bytes_per_s=max(known, default=None), under_load=before.under_load and now.under_load)
 
 
 def _kind(peak: Peak) -> tuple[str, int, str]:

@@ -90,6 +90,7 @@ COMMANDS = {
     "the beginning of one": (["sweep", "lstm-t"], ["did you mean 'lstm-threads'?"]),
     "no such command": (["swep"], ["did you mean 'sweep'?"]),
     "no such site": (["sweep", "quickstart", "--site", "labtop"], ["did you mean 'laptop'?"]),
+    "an empty site": (["sweep", "quickstart", "--site", ""], ["--site: the name is empty", "name a site"]),
     "no sweep yet": (["report"], ["no sweep found in this workspace"]),
     "bad setting": (["sweep", "quickstart", "--set", "nodes"], ["KEY=VALUE"]),
     "bad sweep name": (["sweep", "quickstart", "--local", "--name", "../up"], ["--name: '../up' is not a valid name"]),

@@ -58,7 +58,7 @@ def test_cases_without_time_energy_or_result_are_problems() -> None:
     records = [record("c1"), record("c2"), record("c3"), record("c4", status="failed", error=error)]
     assert predict.compared(rows, records, True).problems == [
         "vgg16 16: not predicted: why not",
-        "vgg16 16: not predicted: it has no row",
+        "vgg16 16: not predicted: row missing",
         "vgg16 16: energy not predicted: no",
         "vgg16 16: failed: CUDA error",
     ]

@@ -73,6 +73,28 @@ def test_of_the_same_again_the_higher_rates_stay(workspace: Workspace) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "expected"), [(True, True, True), (True, False, False), (False, True, False)]
+)
+def test_peaks_are_under_load_if_all_measurements_were(
+    workspace: Workspace, first: bool, second: bool, expected: bool
+) -> None:
+    """The first measurement is higher: one without load that is lower shows that the load had no effect."""
+    keep_peaks(workspace, machine(peak(4, 4e11)._replace(under_load=first)))
+    keep_peaks(workspace, machine(peak(4, 3e11)._replace(under_load=second)))
+    (found,) = read(workspace)
+    assert [(each.flops_per_s, each.under_load) for each in found.measurements] == [(4e11, expected)]
+
+
+def test_files_of_versions_without_the_mark_are_read(workspace: Workspace) -> None:
+    path = keep_peaks(workspace, machine(peak(4, 4e11)))
+    data = json.loads(path.read_text())
+    assert data["measurements"][0].pop("under_load") is False
+    path.write_text(json.dumps(data))
+    (found,) = read(workspace)
+    assert found.measurements == (peak(4, 4e11),)
+
+
 def test_all_measured_nodes_of_a_type_are_known(workspace: Workspace) -> None:
     """The higher peaks may all be of one node."""
     for host, flops_per_s in (("n1", 2e11), ("n2", 4e11), ("n3", 1e11)):

@@ -82,7 +82,7 @@ def compared(rows: Sequence[Row], records: Sequence[Record], on_cpu: bool) -> Ou
         if record["status"] != "completed":
             problems.append(f"{name}: {record['status']}: {(record['error'] or {}).get('message')}")
         elif row is None or not row["time_s"]:
-            problems.append(f"{name}: not predicted: {row['reason'] if row else 'it has no row'}")
+            problems.append(f"{name}: not predicted: {row['reason'] if row else 'row missing'}")
         else:
             predicted, low, high = (float(row[f"time_s{end}"]) for end in ("", "_pi_low", "_pi_high"))
             measured = statistics.median(each for each in record["measurements"]["times_s"] if each is not None)

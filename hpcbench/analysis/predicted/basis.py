@@ -1,4 +1,4 @@
-"""What the predictions of a sweep rest on."""
+"""What the predictions of a sweep are based on."""
 
 from __future__ import annotations
 

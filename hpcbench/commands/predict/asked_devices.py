@@ -60,15 +60,15 @@ def asked_devices(
 
     `kinds` are those of the devices that the cases run on, `cpu` or `gpu`: they determine the device of a node with
     both; without kinds, it is the GPU. Without names, the devices are those of the measured node `host`, otherwise of
-    all measured nodes. Without clocks and limits, `search_states` adds clocks of each GPU, and power limits of
-    those whose lowest one is known. Raise UserError for unknown devices, for states that a device does not have, and if
-    there is no device.
+    all measured nodes. Several names of one device count once. Without clocks and limits, `search_states` adds clocks
+    of each GPU, and power limits of those whose lowest one is known. Raise UserError for unknown devices, for states
+    that a device does not have, and if there is no device.
     """
     wanted = names or known.nodes(host)
     if not wanted:
         years = {name: known.table.descriptions[name].year for name in known.table}
         shown = ",".join(sorted(years, key=lambda name: -years[name])[:MOST_NAMES])
-        hint = f"name devices, e.g. --device {shown}\nto see all of them: hpcbench list devices"
+        hint = f"name devices, e.g. --device {shown}\nto list all of them: hpcbench list devices"
         what = "no device is given, and `hpcbench doctor` has measured no node of this workspace"
         raise UserError(what, where="--device", hint=hint)
     known.check(wanted)
@@ -79,8 +79,8 @@ def asked_devices(
             found = {_label(name, kind, kinds): kind for kind in sorted(kinds)}
             devices |= {label: known.find(name, kind) for label, kind in found.items()}
             only |= found
-        else:
-            devices[name] = known.find(name)
+        elif (device := known.find(name)) not in devices.values():
+            devices[name] = device
     given = (*(State(clock_mhz=each) for each in clocks_mhz), *(State(power_limit_w=each) for each in limits_w))
     for device in devices.values():
         for clock in clocks_mhz:

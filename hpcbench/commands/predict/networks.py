@@ -165,13 +165,14 @@ def networks_of(
     options that it does not have.
     """
     of_site = partial(choose_site, workspace, site, True)
-    if Path(name).suffix == SUFFIX:
+    suffix = Path(name).suffix.lower()
+    if suffix == SUFFIX:
         if options.settings:
             hint = f"export it in the dtype to predict; {_BATCHES} sets the batch"
             hint += "\nto predict training, use an experiment or a model"
             raise UserError("--set requires an experiment, a model or an ONNX file", where=name, hint=hint)
         return ProgramNetworks(exported_program(Path(name)), batch_sizes[: options.limit], of_site())
-    is_onnx = Path(name).suffix == ONNX_SUFFIX
+    is_onnx = suffix == ONNX_SUFFIX
     if is_onnx:
         source = _of_onnx(Path(name), batch_sizes)
     elif is_model(workspace, name):
@@ -185,9 +186,11 @@ def networks_of(
 
 
 def _of_onnx(file: Path, batch_sizes: Sequence[int]) -> Document:
-    """Return the experiment of an ONNX file."""
+    """Return the experiment of an ONNX file. Raise UserError if it is missing, or if YAML cannot have its name."""
     if not file.is_file():
         raise UserError(f"'{file}' not found", hint="name an ONNX file")
+    if not str(file.resolve()).isprintable():
+        raise UserError(f"the name of '{file}' has bytes that are not UTF-8, or control characters", hint="rename it")
     parameters = {"framework": "onnxruntime", "model": {"onnx": str(file.resolve())}}
     return made_experiment(file.stem, parameters, batch_sizes, str(file))
 

@@ -50,7 +50,7 @@ Examples:
   hpcbench predict my.yaml --device h100-sxm --set 'matrix.batch_size=[1,8,64]' --html predictions.html
   hpcbench predict net.onnx --device l40s,t4 --batch-size 1,8,64
 
-Nothing is measured, and no network runs: PyTorch lists the operators. `hpcbench list devices` shows the devices.
+hpcbench does not run the networks: PyTorch lists their operators. `hpcbench list devices` lists the devices.
 Prices require `cost` in the site file: docs/guides/site.md.
 """ + exit_statuses("a case could not be predicted on a device")
 
@@ -72,7 +72,7 @@ Prices require `cost` in the site file: docs/guides/site.md.
     metavar="N",
     callback=sizes,
     help="Predict a model, an ONNX file or an exported program at these batch sizes, separated by commas.  "
-    "[default: 1, or that of the export]",
+    "[default: 1, or the batch size of the export]",
 )
 @click.option(
     "--fastest",
@@ -85,23 +85,23 @@ Prices require `cost` in the site file: docs/guides/site.md.
     "--within",
     metavar="TIME",
     callback=seconds,
-    help="Recommend the device that needs least energy of those with a step time of at most TIME, e.g. 500ms.",
+    help="Recommend the device that needs least energy among those with a step time of at most TIME, e.g. 500ms.",
 )
 @click.option(
     "--clock",
     "clocks",
     metavar="MHZ",
     callback=numbers("give clocks in MHz, for example 1400 or 960,1410"),
-    help="Predict also at these clocks, separated by commas, from the lowest to the boost clock of each device; do not "
-    "search for the states of least energy.  [default: search]",
+    help="Also predict at these clocks, separated by commas, from the lowest to the boost clock of each device; do not "
+    "search for the clocks and power limits of least energy.  [default: search]",
 )
 @click.option(
     "--power-limit",
     "limits",
     metavar="W",
     callback=numbers("give limits in W, for example 300 or 200,300"),
-    help="Predict also under these power limits, separated by commas, from the lowest limit to the board power of each "
-    "device; do not search for the states of least energy.  [default: search]",
+    help="Also predict under these power limits, separated by commas, from the lowest limit to the board power of each "
+    "device; do not search for the clocks and power limits of least energy.  [default: search]",
 )
 @click.option(
     "--model",
@@ -144,8 +144,8 @@ def predict_command(
 ) -> int:
     """Predict time, power and energy of the cases of EXPERIMENT on devices, without running them.
 
-    MODEL is a shipped model, or one of a library, for inference by default. FILE is an ONNX file, or one of
-    torch.export.save (.pt2). Each value has a 90 % prediction interval, and so has the ratio of two devices.
+    MODEL is a shipped model, or a model of a library, for inference by default. FILE is an ONNX file, or a file that
+    torch.export.save wrote (.pt2). Each value, and each ratio of two devices, has a 90 % prediction interval.
     """
     wanted = _wanted(fastest, least_energy, within)
     asked = requested({"json": as_json}, {"csv": csv_file, "html": html_file}, outputs, figures)

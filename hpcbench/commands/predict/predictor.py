@@ -1,4 +1,4 @@
-"""hpcbench predictor: fit the models of time, power and energy, evaluate them, and show what they rest on."""
+"""hpcbench predictor: fit the models of time, power and energy, evaluate them, and show their data."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Examples:
 
 @click.group("predictor", epilog=EPILOG)
 def predictor_command() -> None:
-    """Fit the models of time, power and energy, evaluate them, and show what they rest on.
+    """Fit the models of time, power and energy, evaluate them, and show what they are based on.
 
     The data are measurements of operators and networks, in the formats of docs/reference/predictor-data.md.
     """
@@ -44,7 +44,7 @@ def predictor_command() -> None:
     short_help="Fit the models on measurements.",
     epilog=examples(
         "hpcbench predictor fit data/ -o fleet.json",
-        "hpcbench predictor fit latest public-data/   this sweep, and public measurements",
+        "hpcbench predictor fit latest public-data/   the latest sweep, and public measurements",
         "hpcbench predictor fit operators.parquet     a table of hpcbench report --operators",
     ),
 )
@@ -60,9 +60,9 @@ def predictor_command() -> None:
 def fit_command(context: click.Context, sources: tuple[str, ...], output: str | None) -> int:
     """Fit the models on the runs and profiles of each SWEEP, and on the tables of each FILE and FOLDER.
 
-    FILE is a table in a documented format, or one of `hpcbench report --operators`. Data without a usable row are an
-    error. The fit requires the extra `predict`. Each device of the data must be in `hpcbench list devices`, or in the
-    table of devices of the data.
+    FILE is a table in a format of docs/reference/predictor-data.md, or of `hpcbench report --operators`. If the data
+    have no usable row, the command fails. Each device of the data must be in `hpcbench list devices`, or in a table
+    of devices in the data. The fit requires the extra `predict`.
     """
     from hpcbench.commands.options.extras import require
     from hpcbench.predict.fleet import fit
@@ -79,8 +79,8 @@ def fit_command(context: click.Context, sources: tuple[str, ...], output: str | 
     if not fleet.basis.total:
         _refuse(sources, fleet.basis.flaws)
     write_text(to_text(fleet), target)
-    err.print(f"wrote models of {fleet.basis.total:,} rows to {target}", markup=False, soft_wrap=True)
-    err.print(f"to see what they rest on: hpcbench predictor show {target}", markup=False, soft_wrap=True)
+    err.print(f"wrote models fitted on {fleet.basis.total:,} rows to {target}", markup=False, soft_wrap=True)
+    err.print(f"next: hpcbench predictor show {target}", markup=False, soft_wrap=True)
     return SUCCESS
 
 
@@ -100,14 +100,14 @@ def fit_command(context: click.Context, sources: tuple[str, ...], output: str | 
     "--predictions",
     metavar="FILE",
     callback=not_empty,
-    help="Write the prediction of each row and target to FILE, as CSV; or to stdout if FILE is -.",
+    help="Write CSV, one row per row and target of --test, to FILE, or to stdout if FILE is -.",
 )
 @json_option("Print the scores as JSON.")
 @click.pass_context
 def evaluate_command(context: click.Context, train: str, test: str, predictions: str | None, as_json: bool) -> int:
     """Fit models on the folder --train, predict all targets of the folder --test, and compare them with measurements.
 
-    Targets may be absent from --test: they are predicted and not compared.
+    --test may lack targets: hpcbench predicts them, and does not compare them.
     """
     from hpcbench.commands.options.extras import require
     from hpcbench.predict.evaluation.evaluate import evaluate
@@ -135,7 +135,7 @@ def evaluate_command(context: click.Context, train: str, test: str, predictions:
 
 @predictor_command.command(
     "show",
-    short_help="Show what the models rest on.",
+    short_help="Show what the models are based on.",
     epilog=examples(
         "hpcbench predictor show",
         "hpcbench predictor show fleet.json --data data/   check that the models were fitted on these data",
@@ -173,9 +173,9 @@ def show_command(context: click.Context, file: str | None, data: str | None, as_
 def _refuse(sources: Sequence[str], flaws: Sequence[str]) -> NoReturn:
     """Raise UserError for data of which no model uses a row."""
     names = in_list([f"'{source}'" for source in sources])
-    what = f"no usable measurements in {names}: no models are written"
+    what = f"no usable measurements in {names}: models not written"
     complete = "name data with measurements, or complete the runs of the sweep first"
-    hint = "correct the data by the warnings above" if flaws else complete
+    hint = "correct the data that the warnings name" if flaws else complete
     if any("interference" in flaw for flaw in flaws):
         hint = "measure again on an idle machine; for a sweep: hpcbench resume SWEEP --interference"
     raise UserError(what, hint=f"{hint}\ndocs/reference/predictor-data.md lists what a fit requires")

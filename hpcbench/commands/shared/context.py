@@ -78,6 +78,7 @@ def site_option() -> Callable[[Command], Command]:
         "-s",
         "--site",
         metavar="SITE",
+        callback=not_empty,
         shell_complete=complete_site,
         help=f"Use this site file, or the one with this name.  {default}",
     )
@@ -121,7 +122,7 @@ def confirm(question: str, yes: bool, hint: str) -> None:
 def not_empty(_: click.Context, option: click.Parameter, name: str | None) -> str | None:
     """Return the value of an option for a file or folder. Raises UserError if it is empty."""
     if name == "":
-        raise UserError("the name is empty", where=option.opts[0], hint=f"name a {(option.metavar or 'FILE').lower()}")
+        raise UserError("the name is empty", where=option.opts[-1], hint=f"name a {(option.metavar or 'FILE').lower()}")
     return name
 
 

@@ -34,7 +34,7 @@ def training_data(context: click.Context, sources: Sequence[str]) -> DataSet:
 
 
 def data_to_predict(context: click.Context, folder: str) -> DataSet:
-    """Return all rows of a folder. Print a warning for tables with unknown names, and for misspelt targets.
+    """Return all rows of a folder. Print warnings for tables with unknown names, and for targets that are not compared.
 
     Raise UserError for invalid data.
     """

@@ -112,7 +112,7 @@ def _contradictions(device: Description) -> Iterator[Flaw]:
     limit = device.lowest_power_limit_w or device.board_power_w
     if device.cpu_power_w is not None and device.cpu_power_w >= limit:
         what = f"{device.cpu_power_w:g} leaves no power for the GPU: the lowest limit of the module is {limit:g} W"
-        yield Flaw(("cpu_power_w",), what, "write the part of board_power_w that is for the CPU")
+        yield Flaw(("cpu_power_w",), what, "write the power of the CPU alone")
     expected = bandwidth_gb_per_s(device)
     if expected is not None and not _close(device.memory_gb_per_s, expected):
         what = f"{device.memory_gb_per_s:g} GB/s is not memory_bus_bits / 8 x 2 x memory_mhz = {expected:.4g} GB/s"

@@ -8,8 +8,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from hpcbench.predict.tables.element_bytes import element_bytes
-
 Work = dict[str, Any]
 """Columns of the table of operators; those that are absent are the ones of the call, or empty."""
 
@@ -26,11 +24,6 @@ class Tensor:
     def elements(self) -> int:
         """Return the number of elements."""
         return math.prod(self.shape)
-
-    @property
-    def bytes(self) -> int:
-        """Return the bytes of all elements."""
-        return self.elements * element_bytes(self.dtype)
 
 
 @dataclass(frozen=True)

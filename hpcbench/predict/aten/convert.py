@@ -48,7 +48,10 @@ CONVERTERS: Mapping[str, Mapping[str, Converter]] = {
     "com_microsoft": _ONNX,  # of ONNX Runtime
 }
 ORIGIN, SHARE = "origin", "share"
-_NOT_OF_ARGUMENTS = (KeyError, TypeError, ValueError, IndexError, ZeroDivisionError)
+_NOT_OF_ARGUMENTS = (
+    *(KeyError, TypeError, ValueError, IndexError, AttributeError),
+    *(ArithmeticError, RecursionError),
+)
 
 
 def converted(rows: pd.DataFrame) -> pd.DataFrame:
@@ -57,7 +60,7 @@ def converted(rows: pd.DataFrame) -> pd.DataFrame:
     `rows` has the columns `kind`, `operator`, `phase`, `arguments`, `dtype`, `flops` and `bytes_moved` of a list or of
     `operators.parquet`. An operator that launches several kernels has several rows, and one without work has none.
     `origin` is the place of its row, from 0; `share` is the fraction of its time, by FLOPs, or by bytes without FLOPs.
-    An operator that no family knows has the kind `unknown`, and its whole name as its function.
+    An operator without a family has the kind `unknown`, and its whole name as its function.
     """
     names = ["kind", "operator", "phase", "arguments", "dtype", "flops", "bytes_moved"]
     found: list[Work] = []

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable
 from hpcbench.predict.aten.call import Call, Work
 
 Converter = Callable[[Call], list[Work]]
-"""Return what a call computes: one operator, or several if it launches several. Raise KeyError, TypeError, ValueError
-or IndexError if the arguments are not those of the operator."""
+"""Return what a call computes: one operator, or several if it launches several. Raise KeyError, TypeError, ValueError,
+IndexError, AttributeError or ArithmeticError if the arguments are not those of the operator."""
 
 _BACKWARD = "_backward"
 

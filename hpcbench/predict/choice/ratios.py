@@ -24,7 +24,8 @@ from hpcbench.predict.tables.prediction import LEVEL
 class Candidate:
     """The prediction of one quantity for a device in a state, such as `960 MHz`; the default state is empty.
 
-    `log_value` is the natural logarithm of the value, `half_width` half of its interval as a difference of logarithms.
+    `log_value` is the natural logarithm of the value, minus infinity for a price of 0; `half_width` is half of its
+    interval as a difference of logarithms.
     """
 
     device: str
@@ -116,10 +117,12 @@ def _relative_difference(table: pd.DataFrame, one: str, other: str) -> pd.Series
 
 
 def ratio(one: Candidate, other: Candidate, errors: RatioErrors | None) -> Ratio:
-    """Return the value of `one` over that of `other`.
+    """Return the value of `one` over that of `other`; 1 if both are 0.
 
     The interval is that of independent errors, times the factor of `errors` if they are given. The factor is at most 1.
     """
+    if one.log_value == other.log_value == -math.inf:
+        return Ratio(1.0, 1.0, 1.0)
     half_width = math.hypot(one.half_width, other.half_width) * min(1.0, errors.factor if errors else 1.0)
     middle = one.log_value - other.log_value
     return Ratio(math.exp(middle), math.exp(middle - half_width), math.exp(middle + half_width))

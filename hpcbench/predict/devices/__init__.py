@@ -1,1 +1,1 @@
-"""Devices as the predictor sees them: their rates, memory and power."""
+"""Devices of the predictor: their rates, memory and power."""

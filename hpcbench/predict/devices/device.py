@@ -54,6 +54,7 @@ class Device:
     memory_mhz: float | None = None  # two transfers per clock
     price_per_hour: float | None = None  # in the currency of the site
     scaling: tuple[Scaling, ...] = ()  # of CPUs, by rising number of cores, as measured
+    peaks_under_load: bool = False  # of CPUs: rates were measured while other processes used them, too
 
     def flops_per_s(self, precision: str) -> float:
         """Return the rate of matrix products; without a rate for `precision`, that of the next wider one."""

@@ -1,4 +1,4 @@
-"""The devices that predictions know: described ones, with the peaks that were measured, and measured nodes."""
+"""The devices that can be predicted: described ones, with the peaks that were measured, and measured nodes."""
 
 from __future__ import annotations
 
@@ -66,13 +66,6 @@ class KnownDevices:
         nodes = [self._cpus(name, machine) for name, machine in sorted(self.machines.items())]
         return [*map(self._of_sheet, sorted(self.table)), *(device for device in nodes if device is not None)]
 
-    def by_name(self) -> dict[str, Device]:
-        """Return all devices by each of their names; nodes by their model of CPUs, if their peaks are sufficient."""
-        found = [self._of_sheet(name) for name in self.table]
-        names = {name: device for device in found for name in device.names}
-        nodes = {each.cpu_model: self._cpus(each.cpu_model, each) for each in self.machines.values()}
-        return {**names, **{model: device for model, device in nodes.items() if device is not None}}
-
     def _cpus(self, name: str, machine: MachinePeaks) -> Device | None:
         """Return the CPUs of a machine; None if a value is neither measured nor described."""
         try:
@@ -98,7 +91,7 @@ class KnownDevices:
             others = (described(each, self.table.descriptions[each]) for each in self.table)
             return measured_cpus(name, machine, sheet, others)
         if machine.gpu_model is None:
-            raise UserError(f"the node '{name}' has no GPU", hint="predict on its CPUs: --set parameters.device=cpu")
+            raise UserError(f"node '{name}' has no GPU", hint="predict on its CPUs: --set parameters.device=cpu")
         short = self.table.short_name(machine.gpu_model)
         if short is None:
             what = f"the GPU '{machine.gpu_model}' of '{name}' has no description"

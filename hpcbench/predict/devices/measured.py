@@ -4,6 +4,7 @@
   the measured ones, since the power limit lowers all of them.
 - The CPUs of a node are one device. Sizes and power of its processors are those of the data sheet, times the number of
   processors.
+- CPUs whose peaks were measured under load are marked, because these peaks are too low.
 - CPUs without a data sheet have the year, process and power per core of the described CPU that is closest in measured
   rate and bandwidth per core, of the same vendor if one is described. `source` names it.
 """
@@ -11,7 +12,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from hpcbench.core.machine_peaks import MachinePeaks, Peak
@@ -41,7 +42,7 @@ def measured_cpus(name: str, machine: MachinePeaks, sheet: Device | None, known:
     """
     peaks = [peak for peak in machine.measurements if peak.device == CPU and peak.cpus]
     if not peaks:
-        raise UserError(f"the peaks of the CPUs of '{name}' are not measured", hint="measure them: hpcbench doctor")
+        raise UserError(f"'{name}': peaks of the CPUs not measured", hint="measure them: hpcbench doctor")
     cores = max(peak.cpus or 0 for peak in peaks)
     used = [peak for peak in peaks if peak.cpus == cores]
     if sheet is None:
@@ -64,6 +65,7 @@ def measured_cpus(name: str, machine: MachinePeaks, sheet: Device | None, known:
         lowest_power_limit_w=None,
         source=_source(sheet.source, used),
         scaling=_scaling(peaks),
+        peaks_under_load=any(peak.under_load for peak in peaks),
     )
     rates = {peak.dtype: peak.flops_per_s for peak in used}
     scale = rates.get(FLOAT32, of_node.vector_flops_per_s) / of_node.vector_flops_per_s
@@ -141,7 +143,8 @@ def _distance(device: Device, flops_per_core: float, bytes_per_core: float) -> f
     return math.hypot(math.log(rate / flops_per_core), math.log(moved / bytes_per_core))
 
 
-def _source(sheet: str, peaks: Iterable[Peak]) -> str:
+def _source(sheet: str, peaks: Sequence[Peak]) -> str:
     latest = max(peaks, key=lambda peak: peak.measured_at)
-    measured = f"peaks measured on {latest.host} with {latest.measured_by}, {latest.measured_at}"
+    how = "measured under load" if any(peak.under_load for peak in peaks) else "measured"
+    measured = f"peaks {how} on {latest.host} with {latest.measured_by}, {latest.measured_at}"
     return f"{sheet}; {measured}" if sheet else measured

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from hpcbench.predict.basis import OPERATORS, Basis
+from hpcbench.predict.sets.cleaning import is_impossible
 from hpcbench.predict.sets.data_set import DataSet
 from hpcbench.predict.tables import networks as network_table
 from hpcbench.predict.tables.network_kinds import network_kinds
@@ -21,24 +22,31 @@ _COLUMNS = (*ORIGIN, "device", "kind", *_KEYS, "unit", *network_table.TARGETS)
 def measurements(data: DataSet, basis: Basis) -> pd.DataFrame:
     """Return one row per row and target of a data set: `file`, `row`, `quantity` and `measured`, and descriptions.
 
-    `quantity` is the name of the column, and `measured` is in its unit, NaN if the file does not have it. `device`,
-    `vendor` and `seen` (in the data of the fit) describe the device; `kind`, `dtype`, `phase`, `execution` and
-    `is_new_network` what was measured. Networks also have their work and conditions.
+    `quantity` is the name of the column, and `measured` is in its unit, NaN if the file does not have it, or if it is
+    zero, negative or infinite. `device`, `vendor` and `seen` (in the data of the fit) describe the device; `kind`,
+    `dtype`, `phase`, `execution` and `is_new_network` what was measured. Networks also have their work and conditions.
     """
     described = [_operators(data.operators, basis), _networks(data.networks, basis)]
     rows = pd.concat([table for table in described if len(table)] or described, ignore_index=True)
     rows = rows.reindex(columns=list(dict.fromkeys([*_COLUMNS, *rows.columns])))
-    rows["vendor"] = rows["device"].map({name: device.vendor for name, device in data.devices.items()}).fillna("")
+    vendors = {name: device.vendor for name, device in data.devices.items()}
+    rows["vendor"] = [vendors.get(name, "") for name in rows["device"]]
     found = []
     for file, format_ in data.files.items():
         of_file = rows[rows["file"] == file]
         found += [
-            of_file.assign(quantity=target.column, order=order, measured=of_file[target.quantity] / target.unit)
+            of_file.assign(
+                quantity=target.column, order=order, measured=_possible(of_file[target.quantity]) / target.unit
+            )
             for order, target in enumerate(format_.targets)
         ]
     if not found:
         return rows.assign(quantity="", measured=float("nan"))
     return pd.concat(found).sort_values([*ORIGIN, "order"], ignore_index=True)
+
+
+def _possible(values: pd.Series[float]) -> pd.Series[float]:
+    return values.mask(is_impossible(values))
 
 
 def _operators(operators: pd.DataFrame, basis: Basis) -> pd.DataFrame:

@@ -18,6 +18,7 @@ from hpcbench.predict.devices.device import CPU, Device
 from hpcbench.predict.measured.kriging import Kriging, Points
 from hpcbench.predict.measured.page_faults import fault_times
 from hpcbench.predict.networks.listed.time_estimator import TimeEstimator
+from hpcbench.predict.operators.device_columns import device_names, of_rows
 from hpcbench.predict.operators.roofline import Bounds, bounds
 from hpcbench.predict.operators.states import lowered
 from hpcbench.predict.tables import operators as table
@@ -39,7 +40,7 @@ class SimilarTime:
 
     def estimate(self, operators: pd.DataFrame, devices: Mapping[str, Device], in_stream: bool) -> Estimate:
         """Return the logarithms of the times in seconds, for measured CPUs always those inside a network."""
-        names = operators["device"].map({key: device.name for key, device in devices.items()})
+        names = device_names(operators, devices)
         is_own = names.isin(list(self.own)).to_numpy()
         if not is_own.any():
             return self.others.estimate(operators, devices, in_stream)
@@ -92,12 +93,12 @@ def _points(rows: pd.DataFrame, devices: Mapping[str, Device], limits: Bounds) -
     """Return what the covariance of operators depends on. Gradients are functions of their own."""
     sizes = np.nan_to_num(rows[list(_SIZES)].to_numpy(dtype="float64"), nan=1.0)
     times = np.column_stack([limits.compute_s, limits.memory_s])
-    cores = rows["device"].map({key: device.units for key, device in devices.items()})
+    threads, cores = rows["threads"].to_numpy(dtype="float64"), of_rows(rows, devices, lambda device: device.units)
     is_forward = (rows["phase"].isin(("", "forward"))).map({True: "", False: " backward"})
     return Points(
         kinds=rows["kind"].to_numpy(dtype=np.str_),
         functions=(rows["kind"] + " " + rows["function"] + is_forward).to_numpy(dtype=np.str_),
-        threads=rows["threads"].fillna(cores).to_numpy(dtype="float64"),
+        threads=np.where(np.isnan(threads), cores, threads),
         is_call=(rows["timing"] != table.STREAM).to_numpy(),
         sizes=np.log2(np.column_stack([np.maximum(times, _LEAST_S), np.maximum(sizes, 1.0)])),
     )

@@ -38,14 +38,31 @@ def of_rows(rows: pd.DataFrame, devices: Mapping[str, Device], value: Callable[[
     return names.map(values).to_numpy(dtype="float64", na_value=np.nan)
 
 
+def device_names(rows: pd.DataFrame, devices: Mapping[str, Device]) -> pd.Series:
+    """Return the primary name of the device of each row; names without a description are unchanged."""
+    return rows["device"].map({name: device.name for name, device in devices.items()}).fillna(rows["device"])
+
+
+def of_pairs(
+    rows: pd.DataFrame, texts: pd.Series, devices: Mapping[str, Device], value: Callable[[Device, str], float]
+) -> Floats:
+    """Return a value of the device of each row and its text, such as a data type; NaN for unknown devices."""
+    pairs = rows["device"].astype("object") + "\n" + texts.astype("object")
+    first = ~pairs.duplicated()
+    values = {
+        pair: value(devices[name], text)
+        for pair, name, text in zip(pairs[first], rows["device"][first], texts[first], strict=True)
+        if name in devices
+    }
+    return pairs.map(values).to_numpy(dtype="float64", na_value=np.nan)
+
+
 def product_rate(rows: pd.DataFrame, devices: Mapping[str, Device]) -> Floats:
     """Return the rate of matrix products in FLOP/s in the data type of each row.
 
     It is NaN for devices without a description, and for data types without a known precision.
     """
-    keys = rows["device"].astype("object") + "\n" + rows["dtype"].astype("object")
-    rates = {key: _rate(key, devices) for key in keys.unique()}
-    return keys.map(rates).to_numpy(dtype="float64", na_value=np.nan)
+    return of_pairs(rows, rows["dtype"], devices, _rate)
 
 
 def is_cpu(rows: pd.DataFrame, devices: Mapping[str, Device]) -> Floats:
@@ -53,8 +70,5 @@ def is_cpu(rows: pd.DataFrame, devices: Mapping[str, Device]) -> Floats:
     return np.nan_to_num(of_rows(rows, devices, lambda device: float(device.kind == CPU)))
 
 
-def _rate(key: str, devices: Mapping[str, Device]) -> float:
-    name, dtype = key.split("\n")
-    if name not in devices or dtype not in PRECISIONS:
-        return float("nan")
-    return devices[name].flops_per_s(PRECISIONS[dtype])
+def _rate(device: Device, dtype: str) -> float:
+    return device.flops_per_s(PRECISIONS[dtype]) if dtype in PRECISIONS else float("nan")

@@ -1,4 +1,4 @@
-"""The precision by which measured operators tell of others: their data type, or one name for two of equal rates."""
+"""The precision of operators: their data type, or one name for two data types of equal rates."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ import numpy as np
 import pandas as pd
 
 from hpcbench.predict.devices.device import BFLOAT16, CPU, FLOAT8, FLOAT16, FLOAT32, INT8, TF32, Device
-from hpcbench.predict.operators.device_columns import PRECISIONS, is_cpu, of_rows
+from hpcbench.predict.operators.device_columns import PRECISIONS, is_cpu, of_pairs, of_rows
 from hpcbench.predict.operators.roofline import MATRIX_KINDS, PRODUCTS, Bounds, bounds
 from hpcbench.predict.tables.prediction import Floats
 
@@ -59,15 +59,12 @@ def _tiles(rows: pd.DataFrame) -> tuple[Floats, Floats]:
 
 def _sustained_fraction(rows: pd.DataFrame, devices: Mapping[str, Device]) -> Floats:
     """Return the fraction of the peak rate that the board's power allows: (1 + h^-4)^(-1/4); 1 on CPUs."""
-    names = rows["device"].astype("object")
     precision = rows["dtype"].map(PRECISIONS).where(rows["kind"].isin(MATRIX_KINDS), FLOAT32).fillna(FLOAT32)
-    keys = names + "\n" + precision
-    fractions = {key: _fraction(devices.get(key.split("\n")[0]), key.split("\n")[1]) for key in keys.unique()}
-    return keys.map(fractions).to_numpy(dtype="float64")
+    return of_pairs(rows, precision, devices, _fraction)
 
 
-def _fraction(device: Device | None, precision: str) -> float:
-    if device is None or device.process_nm is None or device.kind == CPU:
+def _fraction(device: Device, precision: str) -> float:
+    if device.process_nm is None or device.kind == CPU:
         return 1.0
     watts = _WATTS[precision] * device.process_nm * device.flops_per_s(precision) / _TERA
     headroom = device.board_power_w / watts

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from hpcbench.predict.devices.device import FLOAT32, Device
-from hpcbench.predict.operators.device_columns import PRECISIONS, of_rows
+from hpcbench.predict.operators.device_columns import PRECISIONS, of_pairs, of_rows
 from hpcbench.predict.operators.roofline import ATTENTIONS, MATRIX_KINDS, PRODUCTS, SHARPNESS, bounds
 from hpcbench.predict.operators.tiles import tiling
 from hpcbench.predict.tables.element_bytes import element_bytes, element_bytes_of
@@ -42,9 +42,9 @@ def activity(rows: pd.DataFrame, devices: Mapping[str, Device]) -> pd.DataFrame:
     """Return the activity of one call of each row of a table of operators; NaN if its device is unknown."""
     bound = bounds(rows, devices)
     kinds = rows["kind"]
-    is_product = kinds.isin(MATRIX_KINDS).to_numpy() & ~kinds.isin(ATTENTIONS).to_numpy()
     is_attention = kinds.isin(ATTENTIONS).to_numpy()
-    on_matrix_units = _on_matrix_units(rows, devices)
+    is_product = kinds.isin(MATRIX_KINDS).to_numpy() & ~is_attention
+    on_matrix_units = of_pairs(rows, rows["dtype"], devices, _is_faster_on_matrix_units) > 0
     filled = bound.compute_s / _fill(rows, devices)
     with np.errstate(invalid="ignore"):
         expected = (filled**SHARPNESS + bound.memory_s**SHARPNESS) ** (1 / SHARPNESS)
@@ -98,17 +98,8 @@ def _summed(rows: pd.DataFrame, device: str, devices: Mapping[str, Device]) -> F
     return each.mul(calls, axis=0).sum().to_numpy(dtype="float64")
 
 
-def _on_matrix_units(rows: pd.DataFrame, devices: Mapping[str, Device]) -> np.ndarray:
-    keys = rows["device"].astype("object") + "\n" + rows["dtype"].astype("object")
-    found = {key: _has_matrix_units(key, devices) for key in keys.unique()}
-    return keys.map(found).to_numpy(dtype=bool)
-
-
-def _has_matrix_units(key: str, devices: Mapping[str, Device]) -> bool:
-    name, dtype = key.split("\n")
-    device = devices.get(name)
-    precision = PRECISIONS.get(dtype, FLOAT32)
-    return device is not None and device.flops_per_s(precision) > device.vector_flops_per_s
+def _is_faster_on_matrix_units(device: Device, dtype: str) -> bool:
+    return device.flops_per_s(PRECISIONS.get(dtype, FLOAT32)) > device.vector_flops_per_s
 
 
 def _fill(rows: pd.DataFrame, devices: Mapping[str, Device]) -> Floats:

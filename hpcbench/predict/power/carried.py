@@ -1,4 +1,4 @@
-"""What shapes say about the power of operators on devices that were not measured.
+"""Correct the predicted power of operators on unmeasured devices by their shapes.
 
 Utilization leaves errors that depend on the shape, for example those of libraries that split small products. Devices
 have a part of these errors in common. Trees learn them from all measured devices, from features without dimension, and

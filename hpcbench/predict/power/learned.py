@@ -102,7 +102,10 @@ def fit(
             continue
         places = places[:: max(1, len(places) // _MOST_ROWS)]
         values = (_with_exact(features, rows) if exact else features).iloc[places]
-        columns[name] = tuple(str(each) for each in values.columns[values.nunique().to_numpy() > 1])
+        varied = tuple(str(each) for each in values.columns[values.nunique().to_numpy() > 1])
+        if not varied:  # one operator, measured many times: shapes show nothing
+            continue
+        columns[name] = varied
         matrix = values[list(columns[name])].to_numpy(dtype="float64")
         categories = [place for place, each in enumerate(columns[name]) if each == _EXACT]
         data = lightgbm().Dataset(matrix, log_value[places], categorical_feature=categories)

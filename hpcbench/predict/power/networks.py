@@ -108,7 +108,7 @@ def settings(networks: pd.DataFrame, device: Device) -> tuple[Floats, Floats]:
 def reasons(
     networks: pd.DataFrame, activity: pd.DataFrame, devices: Mapping[str, Device], time: GivenTime | None = None
 ) -> np.ndarray:
-    """Return why rows are refused; empty text for rows that are answered."""
+    """Return why rows are refused; empty text for rows that are predicted."""
     described = networks["device"].isin(set(devices)).to_numpy()
     listed = activity["memory_s"].notna().to_numpy()
     timed = np.ones(len(networks), dtype=bool) if time is None else time.seconds > 0

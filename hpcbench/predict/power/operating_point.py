@@ -39,9 +39,9 @@ def settle(
     `time_at` gives the time for clocks, and `power_at` the power for times and clocks, as fractions of the board power
     like `limit`. If even the clock `lowest` exceeds the limit, the device stays at this clock.
     """
-    low, high = np.minimum(np.full(len(requested), lowest), requested), np.asarray(requested, dtype="float64")
+    high = np.asarray(requested, dtype="float64")
     within = power_at(time_at(high), high) <= limit
-    bottom, top = low.copy(), high.copy()
+    bottom, top = np.minimum(lowest, high), high
     for _ in range(_HALVINGS):
         middle = (bottom + top) / 2
         fits = power_at(time_at(middle), middle) <= limit

@@ -144,10 +144,14 @@ def limits_w(rows: pd.DataFrame, devices: Mapping[str, Device]) -> Floats:
 
 
 def usable(rows: pd.DataFrame, devices: Mapping[str, Device]) -> pd.DataFrame:
-    """Return the rows with a power and a time on a described device, at most 1.2 times the board power."""
+    """Return the rows with a power and a time on a described device, at most 1.2 times the board power.
+
+    Products in data types without a rate, such as float64, are left out: their utilization is unknown.
+    """
     known = rows[rows["device"].isin(set(devices)) & (rows["power_w"] > 0) & (rows["time_s"] > 0)]
     board = of_rows(known, devices, lambda device: device.board_power_w)
-    return known[(known["power_w"] / board < _IMPOSSIBLE).to_numpy()]
+    has_rate = np.isfinite(bounds(known, devices).compute_s)
+    return known[(known["power_w"] / board < _IMPOSSIBLE).to_numpy() & has_rate]
 
 
 def measured_rows(rows: pd.DataFrame, devices: Mapping[str, Device]) -> dict[str, Rows]:
@@ -166,7 +170,9 @@ def fit(
 ) -> OperatorPower:
     """Return the model of operators. `without` has, by device, the fleet that was fitted without this device."""
     known = usable(rows, devices)
-    powers, energies, of_powers, of_energies, unseen = {}, {}, [], [], []
+    powers: dict[str, Learned] = {}
+    energies: dict[str, Learned] = {}
+    of_powers, of_energies, unseen = [], [], []
     # The models that learn from shapes have neither a clock nor a power limit.
     usual = known[~lowered(known, devices)]
     for name, each in usual.groupby("device", observed=True):
@@ -183,11 +189,22 @@ def fit(
         if str(name) in without:
             others = _utilized(usual[usual["device"] != name], devices, without[str(name)])
             unseen.append(_unseen(each, devices, others))
-    seen = calibrated(pd.concat(of_powers), shared=False) if of_powers else None
-    energy = OperatorEnergy(energies, calibrated(pd.concat(of_energies), shared=False) if of_energies else None)
-    of_unseen = calibrated(pd.concat(unseen), expected=_OF_DEVICES) if unseen else None
-    calibrations = {name: each for name, each in ((SEEN, seen), (UNSEEN, of_unseen)) if each is not None}
+    calibrations = {
+        name: calibrated(errors, shared=name == UNSEEN, expected=_OF_DEVICES)
+        for name, errors in ((SEEN, _pooled(of_powers)), (UNSEEN, _pooled(unseen)))
+        if not errors.empty
+    }
+    energy = _calibrated_energy(energies, _pooled(of_energies))
     return OperatorPower(fleet, powers, calibrations, energy, _utilized(usual, devices, fleet).carried)
+
+
+def _pooled(errors: list[pd.DataFrame]) -> pd.DataFrame:
+    return pd.concat(errors) if errors else pd.DataFrame()
+
+
+def _calibrated_energy(models: Mapping[str, Learned], errors: pd.DataFrame) -> OperatorEnergy:
+    """Return the models of energies; without errors for intervals, energies are products of power and time."""
+    return OperatorEnergy() if errors.empty else OperatorEnergy(models, calibrated(errors, shared=False))
 
 
 def _utilized(rows: pd.DataFrame, devices: Mapping[str, Device], fleet: PowerFleet) -> OperatorPower:

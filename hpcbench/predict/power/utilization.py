@@ -40,7 +40,7 @@ def terms(activity: pd.DataFrame, time_s: Floats, clock: Floats, voltage: Voltag
 def fit(matrix: Floats, fraction: Floats, weights: Floats, prior: Floats, strength: float) -> Floats:
     """Return the coefficients for measured powers, which are fractions of the board power.
 
-    A row at the power limit says only that the device would draw at least that much at the boost clock. Such a row
+    A row at the power limit shows only that the device would draw at least that much at the boost clock. Such a row
     counts as long as the prediction is below it (a censored regression; J. Tobin, Econometrica 26, 1958).
     """
     limited = fraction > LIMITED

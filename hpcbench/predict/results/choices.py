@@ -40,9 +40,9 @@ class BestState:
 
 @dataclass(frozen=True)
 class WithinLimit:
-    """The devices and states by an upper limit of the time, and the one with least energy that keeps it.
+    """The devices and states by an upper limit of the time, and the one with least energy that meets it.
 
-    `best` compares the best states of the devices; it is None if no candidate keeps the limit with certainty, or if
+    `best` compares the best states of the devices; it is None if no candidate is certain to meet the limit, or if
     none of them has an energy. `state` compares the best state with the default state of its device, if it is another.
     """
 
@@ -51,19 +51,41 @@ class WithinLimit:
     best: Recommendation | None
     state: BestState | None = None
 
+    @property
+    def devices(self) -> frozenset[str]:
+        """Return the devices that meet the limit in at least one state."""
+        return frozenset(each.device for each in self.limited.within)
+
+    @property
+    def is_complete(self) -> bool:
+        """Return whether `best` compares all devices that meet the limit, since all of them have an energy."""
+        return self.best is not None and len(self.best.others) + 1 == len(self.devices)
+
+    @property
+    def is_only_known(self) -> bool:
+        """Return whether `best` is not compared at all, since the other devices that keep the limit have no energy."""
+        return self.best is not None and not self.best.others and not self.is_complete
+
 
 def candidates(rows: pd.DataFrame, quantity: str) -> list[Candidate]:
-    """Return the candidates of a case: its rows of a table of results that have a value and fit the device's memory."""
+    """Return the candidates of a case: its rows of a table of results that have a value and fit the device's memory.
+
+    A price of 0 has no logarithm, and minus infinity in its place.
+    """
     low, high = limits_of(quantity)
     known = rows[rows[quantity].notna() & (rows[FITS] != FITS_NOT)]
     return [
-        Candidate(str(row["device"]), math.log(row[quantity]), _half_width(row[low], row[high]), str(row["state"]))
+        Candidate(str(row["device"]), _log(row[quantity]), _half_width(row[low], row[high]), str(row["state"]))
         for _, row in known.iterrows()
     ]
 
 
+def _log(value: float) -> float:
+    return math.log(value) if value > 0 else -math.inf
+
+
 def _half_width(low: float, high: float) -> float:
-    return math.log(high / low) / 2
+    return math.log(high / low) / 2 if low > 0 else 0.0
 
 
 def best_device(rows: pd.DataFrame, quantity: str, errors: RatioErrors | None = None) -> Recommendation | None:
@@ -99,7 +121,7 @@ def _compared(state: pd.Series[Any], usual: pd.Series[Any], setting: str, errors
 
 
 def within(rows: pd.DataFrame, limit_s: float, states: StateErrors, errors: RatioErrors | None = None) -> WithinLimit:
-    """Return which devices and states keep an upper limit of the time, and the one of those with least energy."""
+    """Return which devices and states meet an upper limit of the time, and the one of those with least energy."""
     limited = by_limit(candidates(rows, TIME), limit_s)
     keeping = {(each.device, each.state) for each in limited.within}
     best: dict[str, Candidate] = {}

@@ -66,7 +66,7 @@ class FleetModels:
         return {**refused, TIME: refused[TIME].assign(**usual.drop(columns=state[TIME].columns))}
 
     def explained(self, networks: pd.DataFrame, lists: pd.DataFrame, devices: Mapping[str, Device]) -> Explained:
-        """Return what the time of each network is spent on and rests on, in the default state of its device."""
+        """Return what the time of each network is spent on and based on, in the default state of its device."""
         rows, known = self._as_fitted(networks, devices)
         usual = _in_default_state(rows)
         kernels = self.fleet.listed.kernel_times(usual, lists, known)
@@ -94,7 +94,7 @@ class FleetModels:
         return rows.assign(device=[names.get(name, name) for name in rows["device"]], threads=threads), known
 
     def _basis(self, rows: pd.DataFrame, kernels: pd.DataFrame, devices: Mapping[str, Device]) -> pd.DataFrame:
-        """Return what the times of networks rest on, with the columns `table.BASIS`."""
+        """Return what the times of networks are based on, with the columns `table.BASIS`."""
         fleet, whole = self.fleet, self.fleet.basis.rows.get(LISTED, {})
         measured = fleet.listed.operator_time.times
         found = network_basis(kernels, len(rows), devices, fleet.operator_time, measured, whole)

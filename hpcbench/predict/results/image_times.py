@@ -48,7 +48,7 @@ def default_times(fleet: Fleet, rows: pd.DataFrame, lists: pd.DataFrame, devices
     """Return the times of rows in the default state of their devices, each from the model that is used.
 
     The table has the columns of predictions, `table.SOURCE`, and for rows from the model of image networks, what this
-    rests on: the columns `table.OF_TIME`, NaN for other rows. All networks with a list have `given_time.LAUNCHES`.
+    is based on: the columns `table.OF_TIME`, NaN for other rows. All networks with a list have `given_time.LAUNCHES`.
     """
     by_list = fleet.predict_networks(rows, lists, devices)[TIME]
     launches, by_list = by_list[LAUNCHES], by_list[list(_KEPT)]
@@ -86,7 +86,7 @@ def _no_data(fleet: Fleet) -> bool:
 
 
 def _basis(fleet: Fleet, names: pd.Series) -> pd.DataFrame:
-    """Return what the model of image networks rests on, for rows on these devices."""
+    """Return what the model of image networks is based on, for rows on these devices."""
     counts = fleet.basis.rows.get(IMAGE, {})
     return pd.DataFrame(
         {

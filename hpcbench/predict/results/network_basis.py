@@ -1,4 +1,4 @@
-"""What the predicted time of a network rests on: measurements of its kinds of operators and of whole networks."""
+"""What the predicted time of a network is based on: measurements of its kinds of operators and of whole networks."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def network_basis(
     measured: Collection[str],
     whole: Mapping[str, int],
 ) -> pd.DataFrame:
-    """Return what the time of each of `count` networks rests on: one row per place, with the columns OF_TIME.
+    """Return what the time of each of `count` networks is based on: one row per place, with the columns OF_TIME.
 
     `kernels` has the columns of `sums.kernel_times`, `measured` the `keys` of operators that were measured on their
     device, and `whole` the number of measured whole networks by device.

@@ -1,15 +1,17 @@
-"""Devices over all cases: how often each is best, and how far it is from the best device on average."""
+"""Devices over all cases: how often each is best, how far it is from the best one, and how often it keeps a limit."""
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
-from hpcbench.predict.results.choices import best_device, by_case
+from hpcbench.predict.choice.recommendation import Recommendation
+from hpcbench.predict.results.choices import best_device, by_case, within
 from hpcbench.predict.results.predictions import Predictions
 from hpcbench.predict.results.table import ENERGY, FITS, FITS_NOT, PRICE, TIME
 
@@ -25,7 +27,8 @@ class Standing:
 
     `lowest` counts the cases in which it has the lowest predicted value, and all others are at least 1 % above it.
     `conclusive` counts those of them in which the intervals of its ratios to all other devices are below 1. `ratio` is
-    the geometric mean of its value over the lowest one of each case [1]; NaN if it is not predicted.
+    the geometric mean of its value over the lowest one of each case [1]; NaN if it is not predicted, or if the lowest
+    one is 0.
 
     [1] P. Fleming and J. Wallace, "How not to lie with statistics", CACM 29(3), 1986.
     """
@@ -47,28 +50,75 @@ class DeviceOverview:
     does_not_fit: int
 
 
+@dataclass(frozen=True)
+class LimitOverview:
+    """A device over those cases that are predicted on all devices, by an upper limit of the time.
+
+    `within` counts the cases in which its whole interval is within the limit. `lowest` counts those of them in which it
+    needs least energy of the devices within the limit, in any of its states within it, and all others at least 1 %
+    more. `conclusive` counts those of them in which the intervals of its ratios to all other devices within the limit
+    are below 1, or in which it is the only one. `does_not_fit` is that of DeviceOverview.
+    """
+
+    device: str
+    within: int
+    lowest: int
+    conclusive: int
+    does_not_fit: int
+
+
 def overview(predictions: Predictions) -> tuple[list[DeviceOverview], int]:
     """Return the devices of predictions in their default states, the fastest first, and the number of cases.
 
     Devices without any case are left out. Cases that a device lacks or that exceed its memory do not count. Without
     such cases, return no devices.
     """
-    usual = predictions.results[predictions.results["state"] == ""]
-    kept = usual[usual[FITS] != FITS_NOT]
+    kept, too_large = _by_room(predictions)
     times = _complete(kept, TIME)
     if times.empty:
         return [], 0
     standings = {name: _standings(_complete(kept, name), name, predictions) for name in QUANTITIES}
-    too_large = usual[usual[FITS] == FITS_NOT].groupby("device").size()
     found = [
         DeviceOverview(
             str(device),
             {name: known.get(str(device), _UNKNOWN) for name, known in standings.items()},
-            int(too_large.get(device, 0)),
+            too_large[str(device)],
         )
         for device in times.columns
     ]
     return sorted(found, key=lambda each: each.standings[TIME].ratio), len(times)
+
+
+def overview_within(predictions: Predictions, limit_s: float) -> tuple[list[LimitOverview], int]:
+    """Return the devices of predictions by an upper limit of the time: the devices, order and cases of `overview`."""
+    kept, too_large = _by_room(predictions)
+    times = _complete(kept, TIME)
+    if times.empty:
+        return [], 0
+    rows = predictions.results[predictions.results["case"].isin(times.index)]
+    found = [
+        within(own, limit_s, predictions.states, predictions.errors_of(own, ENERGY)) for own in by_case(rows).values()
+    ]
+    keeping = Counter(name for each in found for name in each.devices)
+    won = [each.best for each in found if each.best is not None and each.is_complete and _is_alone(each.best)]
+    lowest = Counter(best.best.device for best in won)
+    conclusive = Counter(best.best.device for best in won if best.is_certain)
+    names = map(str, _mean_ratios(times).sort_values(kind="stable").index)
+    return [LimitOverview(name, keeping[name], lowest[name], conclusive[name], too_large[name]) for name in names], len(
+        times
+    )
+
+
+def _is_alone(best: Recommendation) -> bool:
+    """Return whether no other candidate has as low a value."""
+    return all(other.ratio.value * _TIE < 1.0 for other in best.others)
+
+
+def _by_room(predictions: Predictions) -> tuple[pd.DataFrame, Counter[str]]:
+    """Return the rows of default states that fit the memory of their device, and the number of others by device."""
+    usual = predictions.results[predictions.results["state"] == ""]
+    is_too_large = usual[FITS] == FITS_NOT
+    return usual[~is_too_large], Counter(usual.loc[is_too_large, "device"])
 
 
 _UNKNOWN = Standing(0, 0, math.nan)
@@ -103,8 +153,10 @@ def _complete(rows: pd.DataFrame, quantity: str) -> pd.DataFrame:
 
 
 def _mean_ratios(values: pd.DataFrame) -> pd.Series[float]:
-    logarithms = np.log(values.div(values.min(axis=1), axis=0).to_numpy(dtype="float64"))
-    return pd.Series(np.exp(logarithms.mean(axis=0)), index=values.columns)
+    lowest = values.min(axis=1)
+    ratios = values.div(lowest, axis=0).mask(values.eq(lowest, axis=0), 1.0)
+    found = pd.Series(np.exp(np.log(ratios.to_numpy(dtype="float64")).mean(axis=0)), index=values.columns)
+    return found.where(np.isfinite(found))
 
 
 def _winners(values: pd.DataFrame) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""All that `hpcbench predict` shows: the table of results, shares by kind of operator, and what they rest on."""
+"""All that `hpcbench predict` shows: the table of results, shares by kind of operator, and what they are based on."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from hpcbench.predict.tables.operators import UNKNOWN
 
 @dataclass(frozen=True)
 class Explained:
-    """What predicted times of networks are spent on and rest on: one row per place in a table of networks.
+    """What predicted times of networks are spent on and based on: one row per place in a table of networks.
 
     `shares` has a column per kind of operator, `limits` is the resource that limits the time, `basis` has the columns
     `table.BASIS`, and `unknown_operators` names the operators of unknown kind with most time. `compute` is the fraction
@@ -47,7 +47,7 @@ class NetworkModels(Protocol):
         """Return predictions by quantity, one row per row of `networks`, as of `tables.prediction`."""
 
     def explained(self, networks: pd.DataFrame, lists: pd.DataFrame, devices: Mapping[str, Device]) -> Explained:
-        """Return what the time of each network is spent on and rests on, in the default state of its device."""
+        """Return what the time of each network is spent on and based on, in the default state of its device."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class Predictions:
     experiment: str
     results: pd.DataFrame
     shares: pd.DataFrame
-    model: str = ""  # what the models rest on, in words
+    model: str = ""  # what the models are based on, in words
     item: str = "sample"  # what the cases process
     currency: str = ""
     # Of ratios of the times of two devices, by the model that predicts them: values of `table.SOURCE`.

@@ -36,6 +36,7 @@ def remarks(
         SEPARATOR.join(
             [
                 *(_on_unknown(unknown, names) if source == OF_LIST else ()),
+                *(_on_peaks(devices[name]) if name in devices else ()),
                 *(_on_dtype(devices[name], dtype) if name in devices else ()),
                 *(_on_cores(devices[name], threads) if name in devices else ()),
                 *(_on_states(devices[name], name, with_clocks, with_limits) if name in devices else ()),
@@ -53,11 +54,16 @@ def _on_unknown(share: float, names: Any) -> Iterator[str]:
         yield f"{amount} of the predicted time in operators of unknown kind: {names}"
 
 
+def _on_peaks(device: Device) -> Iterator[str]:
+    if device.peaks_under_load:
+        yield "peaks measured under load: the predicted time may be too long (next: hpcbench doctor on an idle machine)"
+
+
 def _on_dtype(device: Device, dtype: str) -> Iterator[str]:
     precision = PRECISIONS.get(dtype)
     used = device.computed_in(precision) if precision else None
     if used != precision:
-        yield f"no rate of products in {dtype} is described: predicted at the rate of {used}"
+        yield f"rate of {dtype} matrix products unknown (predicted at the rate of {used})"
 
 
 def _on_cores(device: Device, threads: float) -> Iterator[str]:

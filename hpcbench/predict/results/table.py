@@ -21,7 +21,7 @@ ROWS, DEVICES, OWN_ROWS, COVERED, MEASURED, DISTANCE = OF_TIME = (
     *("basis_rows", "basis_devices", "device_rows"),
     *("covered_fraction", "measured_fraction", "distance"),
 )
-BASIS = (*OF_TIME, "power_devices", "power_measured")  # what the time and the power rest on
+BASIS = (*OF_TIME, "power_devices", "power_measured")  # what the time and the power are based on
 _COUNTS = (BATCH_SIZE, ROWS, DEVICES, OWN_ROWS, "power_devices")  # columns of whole numbers
 SOURCE = "predicted_from"  # of the time: the sum of a list of operators, or an image network known by its name
 OF_LIST, OF_NAME = "operators", "image network"
@@ -32,7 +32,7 @@ _SLOWER = 1.02  # time over that in the default state, from which on a clock or 
 
 
 class Explanation(NamedTuple):
-    """What predicted times are spent on and rest on, one row per row that was asked for.
+    """What predicted times are spent on and based on, one row per row that was asked for.
 
     The resource that limits the time in the default state, the share of the time in operators of unknown kind, the
     names of these operators, the columns BASIS, and the share of the device time that the rate of products and vectors

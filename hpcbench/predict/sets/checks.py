@@ -6,18 +6,25 @@ import numpy as np
 import pandas as pd
 
 from hpcbench.errors import UserError, closest
+from hpcbench.predict.sets.columns import get_text
 from hpcbench.predict.sets.formats import FORMATS, NUMBERS, OPERATORS, SHAPES, Format
 from hpcbench.predict.sets.places import place
 from hpcbench.util.text import in_list
+
+_NAMES, _SEPARATORS = ("device", "dtype"), r"[|\n]"
 
 
 def checked(file: str, rows: pd.DataFrame, format_: Format) -> pd.DataFrame:
     """Return the rows of a file with its columns of numbers as float64.
 
-    Raise UserError if the file has no rows, if a required column is missing, or if a column of numbers has text.
+    Raise UserError if the file has no rows, if a required column is missing, if a column of numbers has text, or if a
+    device or data type has no plain name.
     """
     if rows.empty:
         raise UserError("no rows", where=file, hint="write at least one row, or remove the file")
+    for name in _NAMES:
+        if name in rows:
+            _check_names(file, rows[name])
     missing = [name for name in _required(rows, format_) if name not in rows]
     if missing:
         noun = "column" if len(missing) == 1 else "columns"
@@ -52,11 +59,21 @@ def _names(format_: Format) -> list[str]:
     return [name for each in format_.required for name in ([each] if isinstance(each, str) else each)]
 
 
+def _check_names(file: str, column: pd.Series) -> None:
+    """Raise UserError if a name has a character that separates names in the keys of models."""
+    text = get_text(column.to_frame(), str(column.name))
+    wrong = text.str.contains(_SEPARATORS).to_numpy(dtype=bool)
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        what = f"column '{column.name}' has '|' or a line break in {place(file, row)}: {text.iloc[row][:40]!r}"
+        raise UserError(what, where=file, hint="use another name")
+
+
 def _required(rows: pd.DataFrame, format_: Format) -> list[str]:
     """Return the required columns; of alternatives, the one that exists, otherwise the first."""
     names = [each if isinstance(each, str) else next(iter(_of(each, rows)), each[0]) for each in format_.required]
     if format_.rows == OPERATORS and "op" in rows:
-        shapes = [name for op in rows["op"].dropna().unique() for name in SHAPES.get(op, ())]
+        shapes = [name for op in get_text(rows, "op").unique() for name in SHAPES.get(op, ())]
         names += [name for name in dict.fromkeys(shapes) if name not in names]
     return names
 
@@ -71,7 +88,7 @@ def _numbers(file: str, column: pd.Series) -> np.ndarray:
     if wrong.any():
         row = int(np.argmax(wrong.to_numpy()))
         what = f"column '{column.name}' has text in {place(file, row)}: '{str(column.iloc[row])[:40]}'"
-        raise UserError(what, where=file, hint="numbers have no unit and no thousands separator; null is empty")
+        raise UserError(what, where=file, hint="write numbers without units and thousands separators; leave null empty")
     return found.to_numpy(dtype="float64", na_value=np.nan)
 
 

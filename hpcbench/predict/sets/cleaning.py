@@ -13,7 +13,7 @@ from hpcbench.predict.tables.sizes import invalid_sizes
 from hpcbench.util.text import plural
 
 INTERFERENCE = "interference"
-_CLEAN = ("", "clean", "no", "false", "0", "unmonitored")
+_CLEAN = ("", "clean", "no", "false", "0", "0.0", "unmonitored")
 _NAMES = {"time_s": "time", "forward_s": "time", "backward_s": "time", "power_w": "power", "energy_j": "energy"}
 
 
@@ -32,23 +32,41 @@ def without_invalid(
     """
     flaws: list[str] = []
     valid = table[list(targets)].notna().any(axis=1).to_numpy()
-    flaws += _counted(table[~valid], "without a measurement left out")
+    flaws += _counted(table[~valid], "without measurement")
     for target in targets:
-        values = table[target].to_numpy(dtype="float64")
-        wrong = valid & ~np.isnan(values) & ~((values > 0) & np.isfinite(values))
-        flaws += _counted(table[wrong], f"with a {_NAMES[target]} that is zero, negative or infinite left out")
+        wrong = valid & is_impossible(table[target])
+        flaws += _counted(table[wrong], _impossible(target))
         valid = valid & ~wrong
     wrong = valid & invalid_sizes(table[list(sizes)])
-    flaws += _counted(table[wrong], "with FLOPs, bytes or a size that is negative or infinite left out")
+    flaws += _counted(table[wrong], "FLOPs, bytes or a size negative or infinite")
     return table[valid & ~wrong].reset_index(drop=True), flaws
+
+
+def is_impossible(target: pd.Series) -> NDArray[np.bool_]:
+    """Return which values of a target are zero, negative or infinite; none of those that are absent."""
+    values = target.to_numpy(dtype="float64")
+    return np.asarray(~np.isnan(values) & ~((values > 0) & np.isfinite(values)))
+
+
+def not_compared(table: pd.DataFrame, targets: Collection[str]) -> list[str]:
+    """Return sentences with the counts of measurements per file that predictions are not compared with."""
+    return [
+        flaw
+        for target in targets
+        for flaw in _counted(table[is_impossible(table[target])], _impossible(target), "not compared")
+    ]
+
+
+def _impossible(target: str) -> str:
+    return f"{_NAMES[target]} zero, negative or infinite"
 
 
 def of_one_device(networks: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
     """Return the rows of a table of networks that one device computed, and sentences with the counts of the others."""
     several = (networks["devices"] > 1).to_numpy(dtype=bool)
-    return networks[~several].reset_index(drop=True), _counted(networks[several], "of several devices left out")
+    return networks[~several].reset_index(drop=True), _counted(networks[several], "several devices")
 
 
-def _counted(rows: pd.DataFrame, what: str) -> list[str]:
+def _counted(rows: pd.DataFrame, reason: str, done: str = "left out") -> list[str]:
     counts = rows["file"].value_counts(sort=False)
-    return [f"{file}: {plural(int(count), 'row')} {what}" for file, count in counts.items()]
+    return [f"{file}: {plural(int(count), 'row')} {done} ({reason})" for file, count in counts.items()]

@@ -21,7 +21,7 @@ def contradictions(table: pd.DataFrame, key: Sequence[str]) -> list[str]:
     times = table["time_s"].groupby(digests)
     rows = table[times.transform("max") > _FACTOR * times.transform("min")]
     return [
-        f"{device}: {plural(len(of_device), 'row')} contradict rows of the same work: times differ by more than "
+        f"{device}: {plural(len(of_device), 'row')} contradict rows of the same workload: times differ by more than "
         f"a factor of {_FACTOR:g}, for example {_place(of_device)}"
         for device, of_device in rows.groupby("device")
     ]

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from hpcbench.predict.devices.device import Device
 from hpcbench.predict.sets import formats
 from hpcbench.predict.sets.checks import check_targets, checked, misspelt_targets
-from hpcbench.predict.sets.cleaning import contaminated, of_one_device, without_invalid
+from hpcbench.predict.sets.cleaning import contaminated, not_compared, of_one_device, without_invalid
 from hpcbench.predict.sets.contradictions import contradictions
 from hpcbench.predict.sets.device_table import devices
 from hpcbench.predict.sets.formats import Format, format_of
@@ -55,12 +55,15 @@ class DataSet:
 
 
 def rows_to_predict(files: Mapping[str, pd.DataFrame]) -> DataSet:
-    """Return the data set of files, by their names, with each of their rows; its flaws name misspelt targets.
+    """Return the data set of files, by their names, with each of their rows.
 
-    Raise UserError if a column is missing or has a wrong type, if there are no rows, or if a device is invalid.
+    Its flaws name misspelt targets and count measurements that are zero, negative or infinite. Raise UserError if a
+    column is missing or has a wrong type, if there are no rows, or if a device is invalid.
     """
     found = _converted({name: checked(name, rows, _format(name)) for name, rows in files.items()})
-    flaws = (flaw for name, rows in files.items() for flaw in misspelt_targets(name, rows, _format(name)))
+    flaws = [flaw for name, rows in files.items() for flaw in misspelt_targets(name, rows, _format(name))]
+    flaws += not_compared(found.operators, operator_table.TARGETS)
+    flaws += not_compared(found.networks, network_table.TARGETS)
     return replace(found, flaws=tuple(flaws))
 
 
@@ -78,7 +81,7 @@ def rows_to_train_on(files: Mapping[str, pd.DataFrame]) -> DataSet:
         check_targets(name, rows, format_)
         flaws += misspelt_targets(name, rows, format_)
         dirty = contaminated(rows)
-        flaws += [f"{name}: {plural(int(dirty.sum()), 'row')} with interference left out"] if dirty.any() else []
+        flaws += [f"{name}: {plural(int(dirty.sum()), 'row')} left out (interference)"] if dirty.any() else []
         clean[name] = rows[~dirty]
     data = cleaned(replace(_converted(clean), flaws=tuple(flaws)))
     return replace(data, flaws=(*data.flaws, *contradicted_sizes(data.operators)))
@@ -134,7 +137,7 @@ def _converted(files: Mapping[str, pd.DataFrame]) -> DataSet:
         by_rows.setdefault(_format(name).rows, []).append((name, rows))
     empty = DataSet()
     of_operators = [operators(name, rows) for name, rows in by_rows.get(formats.OPERATORS, [])]
-    of_networks = [networks(name, rows) for name, rows in by_rows.get(formats.NETWORKS, [])]
+    of_networks = [networks(name, rows, _format(name).unit) for name, rows in by_rows.get(formats.NETWORKS, [])]
     of_lists = [lists(name, rows) for name, rows in by_rows.get(formats.LISTS, [])]
     described = {
         name: device for file, rows in by_rows.get(formats.DEVICES, []) for name, device in devices(rows, file).items()

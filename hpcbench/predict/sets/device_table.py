@@ -30,6 +30,7 @@ _PLAUSIBLE = {
     "memory_gb_per_s": (5, 100_000, "GB/s"),
     "l2_mb": (0.1, 4096, "MiB"),
     "board_power_w": (3, 10_000, "W"),
+    "process_nm": (1, 1000, "nm"),
 }
 # The columns of the keys of descriptions with other names.
 _COLUMNS = {
@@ -38,7 +39,7 @@ _COLUMNS = {
     **dict.fromkeys((FLOAT16, BFLOAT16), "matrix_fp16_gflops"),
     FLOAT8: "matrix_fp8_gflops",
 }
-_OPTIONAL = ("matrix_fp32_gflops", "matrix_fp16_gflops", "matrix_fp8_gflops")
+_OPTIONAL = ("matrix_fp32_gflops", "matrix_fp16_gflops", "matrix_fp8_gflops", "process_nm")
 
 
 def devices(table: pd.DataFrame, file: str = "devices.csv") -> dict[str, Device]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from hpcbench.predict.tables.networks import EPOCH, REQUEST, STEP
+
 OPERATORS, NETWORKS, LISTS, DEVICES = "operators", "networks", "lists", "devices"
 
 
@@ -20,13 +22,14 @@ class Target:
 class Format:
     """Files whose names begin with `stem`: their required columns, and the columns that predictions are for.
 
-    Each element of `required` is a name, or alternatives, of which one must exist.
+    Each element of `required` is a name, or alternatives, of which one must exist. `unit` is what a row of networks is.
     """
 
     stem: str
     rows: str
     required: tuple[str | tuple[str, ...], ...]
     targets: tuple[Target, ...] = ()
+    unit: str = STEP
 
 
 _MILLI = 1e-3
@@ -59,12 +62,14 @@ FORMATS = (
         NETWORKS,
         (*_NETWORK, "dataset", "batch_size", "optimizer", "power_limit_w"),
         (Target("time_per_epoch_s", "time_s", 1.0), POWER, Target("energy_per_epoch_j", "energy_j", 1.0)),
+        EPOCH,
     ),
     Format(
         "networks_energy_llm",
         NETWORKS,
         (*_NETWORK, "framework", "input_tokens", "output_tokens", "batch_size", "devices"),
         (Target("time_s", "time_s", 1.0), Target("power_mw", "power_w", _MILLI), ENERGY),
+        REQUEST,
     ),
     Format("networks_operators", LISTS, ("graph", "phase", "op", "shape", "fused", "fused_node", "count")),
     Format("networks_operators_bf16", LISTS, ("graph", "op", "parameters", "count")),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import math
 from typing import Any
 
 import pandas as pd
@@ -18,6 +19,11 @@ from hpcbench.predict.tables.element_bytes import element_bytes
 _FUNCTIONS = {"VECsoftmax": (table.SOFTMAX, "softmax"), "VECln": (table.LAYER_NORM, "layer_norm")}
 _TWO_INPUTS = ("add", "mul", "div", "pow")
 _FLOAT32_BYTES = element_bytes("float32")
+_NOT_AN_OPERATOR = (
+    *(ValueError, KeyError, TypeError, IndexError, AttributeError),
+    *(SyntaxError, OverflowError, RecursionError),
+)
+_MOST_SHOWN = 60  # characters of a wrong row
 
 
 def lists(file: str, rows: pd.DataFrame) -> pd.DataFrame:
@@ -26,14 +32,21 @@ def lists(file: str, rows: pd.DataFrame) -> pd.DataFrame:
     found = []
     for number, row in zip(rows.index, rows.to_dict("records"), strict=True):
         try:
-            found.append(convert(row))
-        except (ValueError, KeyError, TypeError, SyntaxError, OverflowError) as error:
-            what = (
-                f"{place(file, number)} is not an operator: {row.get('op')} {row.get('shape', row.get('parameters'))}"
-            )
+            found.append(_checked(convert(row)))
+        except _NOT_AN_OPERATOR as error:
+            shown = f"{row.get('op')} {row.get('shape', row.get('parameters'))}"[:_MOST_SHOWN]
+            what = f"{place(file, number)} is not an operator: {shown}, count {row['count']:g}"
             hint = "docs/reference/predictor-data.md lists the operators and their shapes"
             raise UserError(what, where=file, hint=hint) from error
     return _lists(found)
+
+
+def _checked(row: dict[str, Any]) -> dict[str, Any]:
+    """Return a row. Raise ValueError if its count or a size is not a number, or is negative or infinite."""
+    numbers = [row[name] for name in ("calls", *table.SIZES) if name in row]
+    if not all(isinstance(each, int | float) and 0 <= each < math.inf for each in numbers):
+        raise ValueError("a size is not a number from 0 on")
+    return row
 
 
 def _neusight_row(row: dict[Any, Any]) -> dict[str, Any]:
@@ -74,7 +87,10 @@ def _neusight(op: str, shape: list[Any], phase: str) -> dict[str, Any]:
         moved = float(_FLOAT32_BYTES * sum(elements))
         return {**common, "kind": table.COPY, "function": "copy", "rows": 1, "columns": max(elements, default=0),
                 "inputs": len(shape) - 1, "flops": 0.0, "bytes": moved}  # fmt: skip
-    return {**common, **_row_wise(op.removeprefix("VEC"), shape[0], shape[1], _FLOAT32_BYTES)}
+    if not op.startswith("VEC"):
+        return {**common, **_row_wise(op, 1, _count(shape), _FLOAT32_BYTES), "kind": table.UNKNOWN}
+    rows, columns = shape
+    return {**common, **_row_wise(op.removeprefix("VEC"), rows, columns, _FLOAT32_BYTES)}
 
 
 def _row_wise(name: str, rows: int, columns: int, element: int) -> dict[str, Any]:
@@ -101,6 +117,8 @@ def _kernel(op: str, parameters: dict[str, Any]) -> dict[str, Any]:
     if op in ("layernorm", "softmax"):
         name = "ln" if op == "layernorm" else op
         return {**common, **_row_wise(name, parameters["batch"], parameters["dim"], element)}
+    if op != "elementwise":
+        return {**common, **_row_wise(op, 1, parameters["dim"], element), "kind": table.UNKNOWN}
     name = parameters["op"].removeprefix("pointwise_").removeprefix("unspecified_")
     if name.startswith("scalar_"):
         name = name.removeprefix("scalar_") + "u"

@@ -13,16 +13,19 @@ from hpcbench.predict.tables import networks as table
 _MS, _MW = 1e-3, 1e-3
 
 
-def networks(file: str, rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of a file as the table of networks, in the same order. Targets may be absent."""
+def networks(file: str, rows: pd.DataFrame, unit: str) -> pd.DataFrame:
+    """Return the rows of a file as the table of networks, in the same order. Targets may be absent.
+
+    A row is a step, an epoch or a request: `unit`.
+    """
     get = Getter(rows)
 
     def text(*names: str) -> pd.Series:
         """Return the first of these columns that exists."""
         return next((get_text(rows, name) for name in names if name in rows), get_text(rows, names[0]))
 
-    is_epoch, is_request = "time_per_epoch_s" in rows or "dataset" in rows, "output_tokens" in rows
-    is_image = (text("graph") == "") & ~np.array(is_epoch or is_request)
+    is_epoch, is_request = unit == table.EPOCH, unit == table.REQUEST
+    is_image = (text("graph") == "") & (unit == table.STEP)
     dtype = data_types(text("dtype", "precision"))
     milliwatts = get("power_mw") * _MW
     found = pd.DataFrame(
@@ -43,7 +46,7 @@ def networks(file: str, rows: pd.DataFrame) -> pd.DataFrame:
             "optimizer": text("optimizer"),
             "data": text("dataset"),
             "list_id": text("graph"),
-            "unit": table.EPOCH if is_epoch else table.REQUEST if is_request else table.STEP,
+            "unit": unit,
             "batch_size": get("batch_size"),
             "sequence_length": get("input_tokens") if is_request else get("sequence_length"),
             "new_tokens": get("output_tokens"),

@@ -12,7 +12,6 @@ LISTED = "listed network"  # known by its operator list
 CLOCKED = "network at a clock"  # listed, with a clock
 JOB = "training job"  # one epoch, under a power limit
 REQUEST = "language model"  # a batch of requests
-KINDS = (IMAGE, LISTED, CLOCKED, JOB, REQUEST)
 
 
 def network_kinds(networks: pd.DataFrame) -> pd.Series:

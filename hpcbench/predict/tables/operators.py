@@ -17,11 +17,6 @@ RNN, OPTIMIZER, FUSED, UNKNOWN = "rnn", "optimizer", "fused", "unknown"
 # Fraction of the predicted time of a network in operators of UNKNOWN kind, above which it is refused: a choice, not
 # fitted to data.
 MOST_UNKNOWN = 0.10
-KINDS = (
-    *(GEMM, BATCHED_GEMM, CONV, CONV_INPUT_GRADIENT, CONV_WEIGHT_GRADIENT),
-    *(POINTWISE, SOFTMAX, LAYER_NORM, BATCH_NORM, POOLING, REDUCTION, COPY, GATHER),
-    *(ATTENTION, ATTENTION_DECODE, RNN, OPTIMIZER, FUSED, UNKNOWN),
-)
 
 # How an operator was timed. A call has the cost of its launch and of the events around it; in a stream, it vanishes.
 CALL, STREAM = "call", "stream"

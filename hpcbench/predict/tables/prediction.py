@@ -20,7 +20,7 @@ class Estimate:
     """Predictions of one quantity before calibration, as arrays of equal length.
 
     `log_value` is the natural logarithm of the value in SI units, NaN if refused; `spread` is the expected size of its
-    error, as a standard deviation of the logarithm, up to a common factor; `reason` says why a row is refused, and is
+    error, as a standard deviation of the logarithm, up to a common factor; `reason` is why a row is refused, and is
     empty otherwise.
     """
 

@@ -21,6 +21,7 @@ from hpcbench.predict.time.priors import BETWEEN, BORROWED, KNOWN_FLOOR_SPREAD, 
 _ROWS_OF_HALF_WEIGHT = 3.0  # of a family's offset in the level of a device
 _FLEET_WEIGHT = 0.5  # of the fleet in the level of a device, in families
 _FEWEST = 30  # rows of a family for a model of its own
+_LEAST_SPREAD = 0.02  # of an operator, as a logarithm
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,7 @@ class Core:
         device_s = asked.bound_s * np.exp(log_efficiency)
         slope = call_cost.sensitivity(device_s, floor_s, asked.events_s)
         spread = np.hypot((1 - slope) * floor_spread, slope * within)
-        return np.log(call_cost.measured(device_s, floor_s, asked.events_s)), np.maximum(spread, 0.02)
+        return np.log(call_cost.measured(device_s, floor_s, asked.events_s)), np.maximum(spread, _LEAST_SPREAD)
 
     def efficiency(self, asked: Prepared) -> tuple[Floats, Floats]:
         """Return the logarithms of kernel time over bound, and their spread within and between devices."""
@@ -66,10 +67,10 @@ class Core:
         return _corrections(self.few, asked, FewRows.kernel)[1]
 
     def prior_fraction(self, asked: Prepared) -> Floats:
-        """Return how much the efficiency of each row rests on the prior: from 1 without measurements to 0.
+        """Return how much the efficiency of each row depends on the prior: from 1 without measurements to 0.
 
         It is the fraction of the prior's variance that measurements of the device leave. Families with a model of
-        their own do not rest on the prior.
+        their own do not depend on the prior.
         """
         return np.where(asked.family.isin(list(self.efficiencies)), 0.0, self.unknown(asked) ** 2)
 
@@ -160,7 +161,7 @@ def _levels(efficiencies: Mapping[str, Efficiency]) -> dict[str, float]:
     for model in efficiencies.values():
         for subject, coefficients in model.effects.coefficients.items():
             weight = model.rows[subject] / (model.rows[subject] + _ROWS_OF_HALF_WEIGHT)
-            offsets.setdefault(subject.split("|")[0], []).append((coefficients[0], weight))
+            offsets.setdefault(subject.rpartition("|")[0], []).append((coefficients[0], weight))
     return {
         name: sum(offset * weight for offset, weight in each) / (sum(weight for _, weight in each) + _FLEET_WEIGHT)
         for name, each in offsets.items()

@@ -8,7 +8,7 @@ devices with many rows, so that a device with few rows moves only as far from th
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +23,9 @@ _MANY = 50  # rows of a device that shows its effects
 _FIRST_DEVIATIONS = (0.3, 0.1)  # of offsets, and of slopes per standard deviation of a feature
 _EXPECTED_DEVICES = 3.0  # weight of the deviations above, as a number of devices
 _CUT = 3.0  # errors over so many deviations count as so many: Huber's clipping
+_TYPICAL_NOISE, _LEAST_NOISE = 0.2, 0.05  # of the rows of a device: without devices with many rows, and at least
+_LEAST_SCALE = 1e-3  # of a feature, so that a constant one has a scale
+_DEVIATION_OF_MEDIAN = 1.4826  # standard deviation of a normal distribution over the median of sizes of its errors
 _REPEATED = 0.1  # least variance of the mean of a device's rows, as a fraction of that of one row
 
 
@@ -76,7 +79,7 @@ class DeviceEffects:
 def no_effects(features: pd.DataFrame, names: Sequence[str]) -> DeviceEffects:
     """Return effects of no device, with the centres and scales of these features."""
     values = features[list(names)]
-    centres, scales = values.mean().fillna(0.0), values.std(ddof=0).fillna(1.0).clip(lower=1e-3)
+    centres, scales = values.mean().fillna(0.0), values.std(ddof=0).fillna(1.0).clip(lower=_LEAST_SCALE)
     deviations = no_deviations(len(names))
     return DeviceEffects(tuple(names), tuple(map(float, centres)), tuple(map(float, scales)), {}, deviations)
 
@@ -94,9 +97,14 @@ def fit_effects(
     places = devices.groupby(devices).indices
     deviations = np.array(start.deviations)
     noise = {name: _noise(rest[at]) for name, at in places.items()}
-    fleet_noise = float(np.median([noise[name] for name, at in places.items() if len(at) >= _MANY] or [0.2]))
+    of_many = [noise[name] for name, at in places.items() if len(at) >= _MANY]
+    fleet_noise = float(np.median(of_many or [_TYPICAL_NOISE]))
     noise = {name: noise[name] if len(at) >= _MANY else fleet_noise for name, at in places.items()}
-    solved = {name: _solve(rest[at], weights[at], design[at], deviations, noise[name]) for name, at in places.items()}
+
+    def solved_for(rest: Floats, deviations: Floats) -> dict[Hashable, Floats]:
+        return {name: _solve(rest[at], weights[at], design[at], deviations, noise[name]) for name, at in places.items()}
+
+    solved = solved_for(rest, deviations)
     many = [name for name, at in places.items() if np.sum(weights[at]) >= _MANY]
     if len(many) > 1:
         found = np.array([solved[name] for name in many])
@@ -104,17 +112,14 @@ def fit_effects(
         expected = _EXPECTED_DEVICES * np.array(no_deviations(len(start.names))) ** 2
         squares = np.sum((found - middle) ** 2, axis=0)
         deviations = np.sqrt((squares + expected) / (len(many) + _EXPECTED_DEVICES))
-        rest = rest - design @ middle
-        solved = {
-            name: _solve(rest[at], weights[at], design[at], deviations, noise[name]) for name, at in places.items()
-        }
+        solved = solved_for(rest - design @ middle, deviations)
     coefficients = {str(name): tuple(map(float, each)) for name, each in solved.items()}
     return DeviceEffects(start.names, start.centres, start.scales, coefficients, tuple(map(float, deviations)))
 
 
 def _noise(rest: Floats) -> float:
     """Return the standard deviation of errors from the median of their sizes."""
-    return max(1.4826 * float(np.median(np.abs(rest - np.median(rest)))), 0.05)
+    return max(_DEVIATION_OF_MEDIAN * float(np.median(np.abs(rest - np.median(rest)))), _LEAST_NOISE)
 
 
 def _solve(rest: Floats, weights: Floats, design: Floats, deviations: Floats, noise: float) -> Floats:

@@ -29,6 +29,7 @@ _PSEUDO_ROWS = 1.5  # of other families, against the rows of a family
 _ROW_WISE_TREES, _TREES = (8, 100), (31, 20)
 _OWN_TREES = (31, 10)  # of one device, which has fewer rows
 _QUARTILES = 1.349  # between those of a standard normal distribution
+_LEAST_SCATTER = 0.01  # of a subject, as a logarithm
 _ROW_WISE_DETAIL = ("cache", "rows_per_unit")  # features of row-wise operators that differ by device
 
 
@@ -60,7 +61,7 @@ class Efficiency:
         return found
 
     def unknown_fraction(self, subjects: pd.Series) -> Floats:
-        """Return how little the rows of each subject say about its offset: 1 without rows, towards 0 with many."""
+        """Return how uncertain the offset of each subject remains: 1 without rows, towards 0 with many."""
         counts = np.asarray(subjects.map(dict(self.rows)).fillna(0), dtype="float64")
         return _PSEUDO_ROWS / (counts + _PSEUDO_ROWS)
 
@@ -130,7 +131,7 @@ def _half_named(features: pd.DataFrame) -> pd.DataFrame:
 def _scatter(rest: Floats, subjects: pd.Series) -> pd.Series:
     """Return the standard deviation of the rows of each subject, from their quartiles."""
     groups = pd.Series(rest, index=subjects.index).groupby(subjects)
-    return ((groups.quantile(0.75) - groups.quantile(0.25)) / _QUARTILES).clip(lower=0.01)
+    return ((groups.quantile(0.75) - groups.quantile(0.25)) / _QUARTILES).clip(lower=_LEAST_SCATTER)
 
 
 def _own_trees(

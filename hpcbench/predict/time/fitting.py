@@ -8,6 +8,7 @@ from dataclasses import replace
 import pandas as pd
 
 from hpcbench.predict.devices.device import Device
+from hpcbench.predict.operators.device_columns import device_names
 from hpcbench.predict.time.calibrate import few_operators, seen_devices, unseen_devices
 from hpcbench.predict.time.core import fit_fleet, with_few
 from hpcbench.predict.time.efficiency import Size
@@ -61,6 +62,5 @@ def fit_with_left_out(operators: pd.DataFrame, devices: Mapping[str, Device]) ->
 
 def _counts(rows: pd.DataFrame, devices: Mapping[str, Device]) -> dict[str, int]:
     """Return the number of rows by "family|device"."""
-    names = rows["device"].map({name: device.name for name, device in devices.items()})
-    found = (families(rows) + "|" + names).value_counts()
+    found = (families(rows) + "|" + device_names(rows, devices)).value_counts()
     return {str(key): int(count) for key, count in found.items()}

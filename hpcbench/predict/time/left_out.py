@@ -35,7 +35,7 @@ class LeftOut:
     def without(self, device: str) -> OperatorTime:
         """Return the model without the rows of a device; families that only this device has have the prior."""
         core = self.model.core
-        own = {key.split("|")[0] for key in self.model.rows if key.split("|")[1] == device}
+        own = {family for family, _, name in (key.partition("|") for key in self.model.rows) if name == device}
         few = {name: each for name, each in core.few.items() if name != device}
         if device in core.few or not own:
             return replace(self.model, core=replace(core, few=few))
@@ -44,7 +44,7 @@ class LeftOut:
         return replace(self.model, core=replace(fleet, efficiencies={**others, **fleet.efficiencies}, few=few))
 
     def estimate(self, operators: pd.DataFrame, devices: Mapping[str, Device], in_stream: bool = False) -> Estimate:
-        """Return the time of each row as that of a new shape: the model that answers did not see its fold."""
+        """Return the time of each row as that of a new shape: from a model that did not see its fold."""
         if not self.shapes and self.few is None:
             return self.model.estimate(operators, devices, in_stream)
         fold = shape_fold(operators)

@@ -71,9 +71,9 @@ class OperatorTime:
         return pd.concat([prediction_table(found.log_value, half, found.reason), basis.drop(columns="seen")], axis=1)
 
     def basis(self, operators: pd.DataFrame, devices: Mapping[str, Device]) -> pd.DataFrame:
-        """Return what the answer for each row rests on.
+        """Return the measurements that the prediction of each row is based on.
 
-        `basis_rows` and `basis_devices` count the measurements of its family, `distance` says how far it is from them
+        `basis_rows` and `basis_devices` count the measurements of its family, `distance` is how far it is from them
         in standard deviations, and `seen` whether its device is among them.
         """
         count = len(operators)

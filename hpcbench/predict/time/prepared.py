@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 import pandas as pd
 
 from hpcbench.predict.devices.device import Device
+from hpcbench.predict.operators.device_columns import device_names
 from hpcbench.predict.operators.features import features
 from hpcbench.predict.operators.precision import precisions
 from hpcbench.predict.operators.sustained import sustained_bounds
@@ -45,17 +46,7 @@ class Prepared:
 
     def select(self, chosen: np.ndarray) -> Prepared:
         """Return some of the rows."""
-        return Prepared(
-            self.rows[chosen],
-            self.names[chosen],
-            self.family[chosen],
-            self.precision[chosen],
-            self.keys[chosen],
-            self.bound_s[chosen],
-            self.prior_s[chosen],
-            self.events_s[chosen],
-            self.features[chosen],
-        )
+        return Prepared(**{each.name: getattr(self, each.name)[chosen] for each in fields(self)})
 
 
 def prepare(rows: pd.DataFrame, devices: Mapping[str, Device], in_stream: bool = False) -> Prepared:
@@ -64,12 +55,11 @@ def prepare(rows: pd.DataFrame, devices: Mapping[str, Device], in_stream: bool =
     timing = rows["timing"].where(rows["timing"] == table.STREAM, table.CALL)
     if in_stream:
         timing = pd.Series(table.STREAM, index=rows.index)
-    names = rows["device"].map({name: device.name for name, device in devices.items()}).fillna(rows["device"])
     family, precision = families(rows), precisions(rows, devices)
     bounds = sustained_bounds(rows, devices)
     return Prepared(
         rows=rows,
-        names=names.astype("object"),
+        names=device_names(rows, devices).astype("object"),
         family=family,
         precision=precision,
         keys=floor_keys(rows, family, precision, timing),

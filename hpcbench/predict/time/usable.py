@@ -28,7 +28,7 @@ def reasons(rows: pd.DataFrame, devices: Mapping[str, Device]) -> pd.Series:
     found[no_size] = "the operator has neither FLOPs nor bytes"
     no_dtype = (found == "") & rows["kind"].isin(MATRIX_KINDS) & ~rows["dtype"].isin(list(PRECISIONS))
     dtypes = "'" + rows["dtype"][no_dtype] + "'"
-    found[no_dtype] = "products in data type " + dtypes + " have no model: devices have no rate for it"
+    found[no_dtype] = "matrix products in " + dtypes + " have no model: device descriptions have no rate for it"
     no_device = ~rows["device"].isin(list(devices))
     found[no_device] = "device '" + rows["device"][no_device] + "' has no description"
     return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from hpcbench.predict.results.predictions import Predictions
 
 MOST_FIGURES = 6
+_FEWEST_TICKS = 3
 _DEFAULT, _STATE = 70, 20  # areas of the points of default states and of others, in square pixels
 _LEGEND = alt.Legend(title="device", symbolOpacity=1)  # not that of the bars
 
@@ -41,7 +43,7 @@ def _figure(number: int, rows: pd.DataFrame, predictions: Predictions) -> Figure
     caption = f"Predicted time and energy of a step; {of_bars}{of_points}; dashed line: Pareto front."
     on_front = rows[front(rows[[TIME, ENERGY]].to_numpy(dtype="float64"))].sort_values(TIME)
     members = ", ".join(device_in_state(row) for _, row in on_front.iterrows())
-    description = f"{caption} On the front, fastest first: {members}."
+    description = f"{caption} On the Pareto front, fastest first: {members}."
     drawn = partial(draw, rows, predictions)
     return Figure(numbered(f"predictions {predictions.experiment}", number), title, caption, description, drawn)
 
@@ -61,12 +63,14 @@ def draw(rows: pd.DataFrame, predictions: Predictions, place: PlotSize) -> Any:
     )
     x_scale = across.scale_of(frame["x"], frame["x_low"], frame["x_high"])
     y_scale = up.scale_of(frame["value"], frame["low"], frame["high"])
-    x = alt.X("x:Q", title=across.title, scale=x_scale)
-    y = alt.Y("value:Q", title=up.title, scale=y_scale)
+    x = alt.X("x:Q", title=across.title, scale=x_scale, axis=_axis(x_scale))
+    y = alt.Y("value:Q", title=up.title, scale=y_scale, axis=_axis(y_scale))
     base = alt.Chart(frame).encode(color=colour("device", frame["colour"]).legend(_LEGEND))
     rules = base.transform_filter("datum.state === ''").mark_rule(opacity=0.4, clip=True)
-    upright = rules.encode(x, alt.Y("low:Q", title=up.title, scale=y_scale), alt.Y2("high:Q"))
-    level = rules.encode(alt.X("x_low:Q", title=across.title, scale=x_scale), alt.X2("x_high:Q"), y)
+    low = alt.Y("low:Q", title=up.title, scale=y_scale, axis=_axis(y_scale))
+    x_low = alt.X("x_low:Q", title=across.title, scale=x_scale, axis=_axis(x_scale))
+    upright = rules.encode(x, low, alt.Y2("high:Q"))
+    level = rules.encode(x_low, alt.X2("x_high:Q"), y)
     tooltip = [
         alt.Tooltip("name:N", title="device"),
         alt.Tooltip("times:N", title=time.title),
@@ -80,3 +84,14 @@ def draw(rows: pd.DataFrame, predictions: Predictions, place: PlotSize) -> Any:
         color=theme.QUIET, strokeWidth=1, strokeDash=theme.DASHES[2], interpolate="step-after"
     )
     return sized(stairs.encode(x, y) + upright + level + points, place)
+
+
+def _axis(scale: alt.Scale) -> alt.Axis:
+    """Return the axis of a logarithmic scale, whose ticks are 1, 2 and 5 times powers of ten unless there are few.
+
+    Vega's ticks are all digits times powers of ten. Of labels that overlap, it leaves out the higher ones, such as 10.
+    """
+    low, high = scale.domain
+    powers = range(math.floor(math.log10(low)), math.floor(math.log10(high)) + 1)
+    ticks = [tick for power in powers for digit in (1, 2, 5) if low <= (tick := float(f"{digit}e{power}")) <= high]
+    return alt.Axis(values=ticks, format="~r") if len(ticks) >= _FEWEST_TICKS else alt.Axis()

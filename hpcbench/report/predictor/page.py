@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+import re
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import datetime
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import pandas as pd
@@ -16,12 +18,7 @@ from hpcbench.report.html.figure import on_page
 from hpcbench.report.predictor.text.case_tables import kind_columns, state_columns
 from hpcbench.report.predictor.text.columns import columns
 from hpcbench.report.predictor.text.headline import headline
-from hpcbench.report.predictor.text.overview import (
-    about_overview,
-    overview_columns,
-    overview_sentences,
-    overview_title,
-)
+from hpcbench.report.predictor.text.overview import overview_sentences, overview_table
 from hpcbench.report.predictor.text.quantities import quantity
 from hpcbench.report.predictor.text.summary import (
     MOST_ON_PAGE,
@@ -57,14 +54,19 @@ def page_of_predictions(
     """Return the page of predictions. Tables of cases have the states with the labels `states`, and those below."""
     cases = by_case(predictions.results)
     shown = dict(list(cases.items())[:MOST_ON_PAGE])
-    several = len(cases) > 1
+    of_all = overview_sentences(predictions, wanted)
+    notes = {case: _notes(rows) for case, rows in cases.items()}
+    shared = [line for line in next(iter(notes.values()), []) if of_all and all(line in own for own in notes.values())]
     return page_model.Page(
         title=f"{predictions.experiment}: predictions",
         subtitle=tuple(filter(None, (headline(predictions.results), predictions.model))),
         created_at=created_at,
         headlines=(
-            *_of_all(predictions, wanted),
-            *(each for rows in shown.values() for each in _headlines(rows, predictions, wanted, several=several)),
+            *_of_all(of_all, shared, len(cases)),
+            *chain.from_iterable(
+                _headlines(rows, [line for line in notes[case] if line not in shared], predictions, wanted)
+                for case, rows in shown.items()
+            ),
         ),
         notices=tuple(_notices(predictions)),
         figures=tuple(on_page(figure, wide=True) for figure in figures),
@@ -81,28 +83,30 @@ def page_of_predictions(
     )
 
 
-def _of_all(predictions: Predictions, wanted: Wanted) -> Iterator[page_model.Headline]:
-    """Yield the headline on all cases."""
-    found = overview_sentences(predictions, wanted.quantities)
-    if found:
-        about = f"all {plural(predictions.results['case'].nunique(), 'case')}"
-        yield page_model.Headline(found[0], about=about, details=tuple(found[1:]))
+def _of_all(sentences: Sequence[str], shared: Sequence[str], count: int) -> Iterator[page_model.Headline]:
+    """Yield the headline on all cases, with the lines that all of them share."""
+    if sentences:
+        details = (*sentences[1:], *shared)
+        yield page_model.Headline(sentences[0], about=f"all {plural(count, 'case')}", details=details)
 
 
-def _headlines(
-    rows: pd.DataFrame, predictions: Predictions, wanted: Wanted, *, several: bool
-) -> Iterator[page_model.Headline]:
-    """Yield the first recommendation of a case as the headline, with the others and what they rest on as details."""
-    found = list(comparisons(rows, predictions, wanted))
-    details = [
-        *found[1:],
+def _notes(rows: pd.DataFrame) -> list[str]:
+    """Return the lines on a case that compare no devices: remarks, and the basis of its predictions."""
+    return [
         *(f"{line}." for line in [*without_room(rows), *remarks(rows)]),
         *(f"Based on: {line}." for line in bases(rows)),
     ]
-    label = rows["label"].iloc[0]
-    if found or details:
+
+
+def _headlines(
+    rows: pd.DataFrame, notes: Sequence[str], predictions: Predictions, wanted: Wanted
+) -> Iterator[page_model.Headline]:
+    """Yield the first recommendation of a case as the headline, with the others and notes as details, if any."""
+    found = list(comparisons(rows, predictions, wanted))
+    if found or notes:
+        about = rows["label"].iloc[0] if predictions.results["case"].nunique() > 1 else ""
         first = found[0] if found else "A comparison requires two devices."
-        yield page_model.Headline(first, about=label if several else "", details=tuple(details))
+        yield page_model.Headline(first, about=about, details=(*found[1:], *notes))
 
 
 def _notices(predictions: Predictions) -> Iterator[str]:
@@ -113,9 +117,9 @@ def _notices(predictions: Predictions) -> Iterator[str]:
 
 
 def _overview(predictions: Predictions, wanted: Wanted) -> Iterator[page_model.Ranking]:
-    found, count = overview_columns(predictions, wanted.quantities)
-    if found:
-        yield _table_of(overview_title(count), found, about_overview(predictions.results, count))
+    found = overview_table(predictions, wanted)
+    if found is not None:
+        yield _table_of(found.title, found.columns, found.about)
 
 
 def _tables(
@@ -138,10 +142,15 @@ def _ranking(case: str, rows: pd.DataFrame, predictions: Predictions, states: Co
     return _table_of(rows["label"].iloc[0] or case, columns(answered, predictions))
 
 
-def _table_of(title: str, found: list[Column], note: str = "") -> page_model.Ranking:
+def _table_of(title: str, found: Sequence[Column], note: str = "") -> page_model.Ranking:
     headings = tuple(page_model.Heading(each.header, not each.is_text) for each in found)
-    cells = zip(*(each.cells for each in found), strict=True)
+    cells = zip(*(map(_with_its_unit, each.cells) for each in found), strict=True)
     return page_model.Ranking(title, headings, tuple(map(page_model.TableRow, cells)), note)
+
+
+def _with_its_unit(cell: str) -> str:
+    """Return a cell in which no line breaks between a number at the end and its unit: `l40s at 960 MHz`."""
+    return re.sub(r"(?<=\d) (?=\S+$)", "\N{NO-BREAK SPACE}", cell)
 
 
 def _table(predictions: Predictions) -> page_model.Table:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
 from hpcbench.predict.choice.recommendation import Recommendation
 from hpcbench.predict.results.choices import BestState, best_device, best_states, by_case, within
+from hpcbench.predict.results.overview import overview, overview_within
 from hpcbench.predict.results.table import ENERGY, for_files
 from hpcbench.predict.tables.prediction import LEVEL
 from hpcbench.report.export.json_text import json_text
@@ -27,11 +29,29 @@ def predictions_json(predictions: Predictions, wanted: Wanted) -> str:
         "interval_level": LEVEL,
         "item": predictions.item,
         "currency": predictions.currency or None,
+        "overview": _overview(predictions, wanted),
         "recommendations": [_of_case(case, rows, predictions, wanted) for case, rows in found.items()],
         "predictions": for_files(predictions.results).astype("object").to_dict("records"),
         "shares": predictions.shares.to_dict("records"),
     }
     return json_text(document)
+
+
+def _overview(predictions: Predictions, wanted: Wanted) -> dict[str, Any]:
+    """Return the number of cases that are predicted on all devices, and in how many of them each device is best."""
+    if wanted.within_s is not None:
+        limited, count = overview_within(predictions, wanted.within_s)
+        return {"cases": count, "devices": [asdict(each) for each in limited]}
+    found, count = overview(predictions)
+    devices = [
+        {
+            "device": each.device,
+            **{name: asdict(each.standings[name]) for name in wanted.quantities},
+            "does_not_fit": each.does_not_fit,
+        }
+        for each in found
+    ]
+    return {"cases": count, "devices": devices}
 
 
 def _of_case(case: str, rows: pd.DataFrame, predictions: Predictions, wanted: Wanted) -> dict[str, Any]:
@@ -54,7 +74,7 @@ def _state(best: BestState) -> dict[str, Any]:
         "device": best.device,
         "setting": best.setting,
         "state": best.state,
-        "is_certain": best.is_certain,
+        "is_conclusive": best.is_certain,
         "energy_ratio": best.energy.value,
         "energy_ratio_pi_low": best.energy.low,
         "energy_ratio_pi_high": best.energy.high,
@@ -68,7 +88,7 @@ def _best(found: Recommendation | None) -> dict[str, Any] | None:
     return {
         "device": found.best.device,
         "state": found.best.state,
-        "is_certain": found.is_certain,
+        "is_conclusive": found.is_certain,
         "others": [
             {
                 "device": each.candidate.device,

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 _MOST_REASONS = 10
 _UNDESCRIBED = "description of device "
 _DESCRIBE = (
-    "to describe devices: devices.csv in the data (docs/reference/predictor-data.md), or docs/reference/devices.md"
+    "to describe devices: devices.csv in the data (docs/reference/predictor-data.md), or configs/devices "
+    "(docs/reference/devices.md)"
 )
 _SCORES = ("test", "devices", "n", "MAPE %", "median %", "bias %", "coverage", "worst", "width", "refused")
 _CHOICES = ("choice", "n", "right %", "regret %", "worst regret %")

@@ -16,7 +16,7 @@ from hpcbench.report.predictor.text.case_tables import kind_columns, state_colum
 from hpcbench.report.predictor.text.columns import columns
 from hpcbench.report.predictor.text.headline import headline
 from hpcbench.report.predictor.text.matrix import matrices
-from hpcbench.report.predictor.text.overview import about_overview, overview_columns, overview_title
+from hpcbench.report.predictor.text.overview import overview_table
 from hpcbench.report.predictor.text.summary import (
     MOST_ON_PAGE,
     Wanted,
@@ -40,7 +40,7 @@ _MOST_NOTES = 10
 def print_predictions(predictions: Predictions, wanted: Wanted, states: frozenset[str], console: Console) -> None:
     """Print what is predicted, and the predictions of each case, or of more than MOST_CASES cases one row per case.
 
-    What the models rest on comes first, since it limits what the tables can decide. Tables have the default states of
+    The basis of the models comes first, since it limits what the tables can decide. Tables have the default states of
     the devices, and those with the labels `states`.
     """
     if predictions.model:
@@ -81,14 +81,14 @@ def _print_many(predictions: Predictions, wanted: Wanted, states: frozenset[str]
 
 
 def _print_overview(predictions: Predictions, wanted: Wanted, console: Console) -> None:
-    found, count = overview_columns(predictions, wanted.quantities)
-    if found:
-        console.print(Text(f"\n{overview_title(count)}", style="bold"), soft_wrap=True)
-        for number, table in enumerate(fitting_tables(found, console.width)):
+    found = overview_table(predictions, wanted)
+    if found is not None:
+        console.print(Text(f"\n{found.title}", style="bold"), soft_wrap=True)
+        for number, table in enumerate(fitting_tables(list(found.columns), console.width)):
             if number:
                 console.print()
             console.print(as_table(table))
-        console.print(Text(f"\n{about_overview(predictions.results, count)}"), soft_wrap=True)
+        console.print(Text(f"\n{found.about}"), soft_wrap=True)
 
 
 def _print_case(

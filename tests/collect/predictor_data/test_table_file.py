@@ -23,3 +23,23 @@ def test_a_table_of_one_column_is_a_table(tmp_path: Path) -> None:
     path = tmp_path / "operators_time.csv"
     path.write_text("device\na\n")
     assert read_table(path).to_dict("list") == {"device": ["a"]}
+
+
+def test_a_row_with_more_values_than_the_header_is_an_error_and_does_not_shift_the_columns(tmp_path: Path) -> None:
+    path = tmp_path / "networks_operators.csv"
+    path.write_text("op,shape\nVECadd,[2,3]\n")
+    with pytest.raises(UserError, match="a row has more values than the header has columns") as error:
+        read_table(path)
+    assert "quote values that contain commas" in error.value.hint
+    path.write_text('op,shape\nVECadd,"[2,3]",\n')
+    assert read_table(path).to_dict("list") == {"op": ["VECadd"], "shape": ["[2,3]"]}, "a comma at the end of the line"
+
+
+def test_a_table_of_a_spreadsheet_is_read_and_another_encoding_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "devices.csv"
+    path.write_bytes("\ufeffdevice,op\r\nGerät,b\r\n".encode())
+    assert read_table(path).to_dict("list") == {"device": ["Gerät"], "op": ["b"]}
+    path.write_bytes("device,op\nGerät,b\n".encode("latin-1"))
+    with pytest.raises(UserError, match="not a CSV file") as error:
+        read_table(path)
+    assert error.value.hint == "save it as UTF-8"

@@ -47,6 +47,10 @@ def test_cases_on_both_have_both_devices_of_a_node() -> None:
     assert found.only == {"n1 (CPUs)": "cpu", "n1 (GPU)": "gpu"}
 
 
+def test_several_names_of_one_device_count_once() -> None:
+    assert list(ask(["t4", "Tesla T4", "n1", "T4"], "cpu").devices) == ["t4", "n1"]
+
+
 def test_without_cases_a_node_is_its_gpu() -> None:
     assert ask(["n1"]).devices["n1"].kind == "gpu"
     assert ask(["n2"]).devices["n2"].kind == "cpu"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -35,6 +36,19 @@ def test_a_program_is_predicted_for_each_batch(invoke: CommandLine) -> None:
     assert [tuple(row[name] for name in kept) for row in rows[::2]] == [
         ("net", "inference", "float32", "eager", size) for size in (1, 64)
     ]
+
+
+def test_the_suffix_of_a_file_may_have_capital_letters(invoke: CommandLine) -> None:
+    saved(invoke.workspace / "NET.PT2", linear())
+    assert "NET, inference" in invoke("predict", "NET.PT2", "--device", "l40s").stdout
+
+
+def test_an_onnx_file_needs_a_name_that_is_text(invoke: CommandLine) -> None:
+    name = os.fsdecode(b"net\xff.onnx")
+    (invoke.workspace / name).write_bytes(b"")
+    error = invoke("predict", name, "--device", "l40s", expect=2).stderr
+    assert "has bytes that are not UTF-8" in error
+    assert "rename it" in error
 
 
 def test_a_program_without_a_tensor_as_input_is_predicted_once(invoke: CommandLine) -> None:

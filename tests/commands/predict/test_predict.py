@@ -59,9 +59,7 @@ def test_each_case_has_a_table_and_recommendations(predict: Callable[..., Any]) 
         assert words in text
     assert [line.split() for line in text.splitlines()].count(["h100-sxm", "gemm", "100", "%"]) == 2
     assert "roofline of the data sheet; no measurements" in text
-    assert text.startswith(
-        "Models without measurements, from data sheets alone, which rarely decide between devices; next: "
-    )
+    assert text.startswith("Models from data sheets, without measurements: comparisons are often inconclusive; next: ")
 
 
 def test_one_device_has_its_table_without_a_comparison(predict: Callable[..., Any]) -> None:
@@ -129,6 +127,12 @@ def test_a_case_that_cannot_be_predicted_has_its_reason(predict: Callable[..., A
         (["--device", GPUS, "--within", "500"], "'500' is not a time above 0 with a unit", "500ms"),
         (["--device", GPUS, "--fastest", "--least-energy"], "--fastest cannot be used with --least-energy", "one"),
         (["--device", GPUS, "--model", "none.json"], "model file not found", "hpcbench predictor fit"),
+        (
+            ["--device", GPUS, "--model", "."],
+            "not a model file written by hpcbench predictor fit: it is a",
+            "write one",
+        ),
+        (["--device", GPUS, "--site", ""], "--site: the name is empty", "name a site"),
     ],
 )
 def test_bad_input_has_an_error_with_a_hint(

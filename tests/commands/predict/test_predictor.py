@@ -46,7 +46,7 @@ def train(invoke: CommandLine) -> str:
 
 def test_models_are_fitted_written_and_shown(invoke: CommandLine, train: str) -> None:
     fitted = invoke("predictor", "fit", train)
-    assert "wrote models of 60 rows to" in fitted.stderr
+    assert "wrote models fitted on 60 rows to" in fitted.stderr
     assert "hpcbench predictor show" in fitted.stderr
     shown = invoke("predictor", "show").stdout
     assert shown.startswith("data: 60 rows, SHA-256 ")
@@ -68,10 +68,10 @@ def test_a_model_file_that_is_too_large_is_refused(invoke: CommandLine) -> None:
     said = invoke("predictor", "show", "fleet.json", expect=2).stderr
     assert "fleet.json" in said
     assert "it is larger than 256 MB" in said
-    assert "hint: make one: hpcbench predictor fit" in said
+    assert "hint: write one: hpcbench predictor fit SWEEP|FILE|FOLDER -o fleet.json" in said
 
 
-def test_a_model_file_of_other_data_damaged_or_foreign_is_refused(invoke: CommandLine, train: str) -> None:
+def test_a_model_file_of_other_data_or_damaged_is_refused(invoke: CommandLine, train: str) -> None:
     invoke("predictor", "fit", train, "-o", "mine.json")
     file = invoke.workspace / "mine.json"
     other = write(invoke.workspace / "other", operators_time=operators(("GPU A",), 2))
@@ -82,19 +82,40 @@ def test_a_model_file_of_other_data_damaged_or_foreign_is_refused(invoke: Comman
     for content, message in (
         (text[: len(text) // 2], "damaged model file"),
         (text[: text.index("schema")] + "[" * 100_000, "damaged model file"),
-        ("name: an experiment", "not a model file of hpcbench predictor fit"),
         (text.replace('"gemm": {"GPU A": 30', '"gemm": {"GPU A": 31'), "damaged model file: its checksum is wrong"),
         (text.replace('"schema": 1', '"schema": 99'), "model file of schema 99; this hpcbench reads schema 1"),
-        ('{"a": 1}', "not a model file of hpcbench predictor fit"),
-        ("[]", "not a model file of hpcbench predictor fit"),
     ):
         file.write_text(content)
         error = invoke("predictor", "show", "mine.json", expect=2).stderr
         assert message in error
         assert "hint: fit it again: hpcbench predictor fit" in error
-    file.write_bytes(b"\x80\x04\x95 a pickle")
-    assert "not a model file" in invoke("predictor", "show", "mine.json", expect=2).stderr
     assert "model file not found" in invoke("predictor", "show", "none.json", expect=2).stderr
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"name: an experiment",
+        b'{"a": 1}',
+        b"[]",
+        b"device,op,latency_ms\nl40s,gemm,1.0\n",
+        b"",
+        b"\x80\x04\x95 a pickle",
+    ],
+)
+def test_another_file_is_not_called_a_model_to_fit_again(invoke: CommandLine, content: bytes) -> None:
+    (invoke.workspace / "mine.json").write_bytes(content)
+    error = one_line(invoke("predictor", "show", "mine.json", expect=2).stderr)
+    assert "error: not a model file written by hpcbench predictor fit" in error
+    assert "mine.json" in error
+    assert "hint: write one: hpcbench predictor fit SWEEP|FILE|FOLDER -o fleet.json" in error
+    assert "again" not in error
+
+
+def test_a_folder_is_no_model_file(invoke: CommandLine, train: str) -> None:
+    error = one_line(invoke("predictor", "show", train, expect=2).stderr)
+    assert "error: not a model file written by hpcbench predictor fit: it is a directory" in error
+    assert "hint: write one: hpcbench predictor fit" in error
 
 
 def test_evaluate_compares_and_writes_each_prediction(invoke: CommandLine, train: str) -> None:
@@ -156,7 +177,7 @@ def test_unknown_tables_and_flaws_are_warnings(invoke: CommandLine) -> None:
     folder = write(invoke.workspace / "data", operators_time=rows, latencies=rows)
     warnings = invoke("predictor", "fit", folder).stderr
     assert "latencies.csv is not read: its name begins with none of operators_time*, " in warnings
-    assert "warning: operators_time.csv: 1 row with a time that is zero, negative or infinite left out" in warnings
+    assert "warning: operators_time.csv: 1 row left out (time zero, negative or infinite)" in warnings
 
 
 def test_a_fit_requires_lightgbm(invoke: CommandLine, train: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -187,9 +208,9 @@ def test_runs_of_sweeps_are_data(command_line: CommandLine, train: str) -> None:
     command_line("sweep", "trial.yaml", "--site", command_line.site(), "--local", "--name", "first")
     fitted = command_line("predictor", "fit", "first", train, "-o", "mine.json")
     assert "first: 1 run left out (" in fitted.stderr
-    assert "wrote models of 60 rows" in fitted.stderr
+    assert "wrote models fitted on 60 rows" in fitted.stderr
     alone = one_line(command_line("predictor", "fit", "first", "-o", "other.json", expect=2).stderr)
-    assert "error: no usable measurements in 'first': no models are written" in alone
+    assert "error: no usable measurements in 'first': models not written" in alone
     assert not (command_line.workspace / "other.json").exists()
     error = command_line("predictor", "fit", "second", expect=2).stderr
     assert "error: 'second' not found" in error
@@ -216,11 +237,11 @@ def test_a_fit_reports_what_is_doubtful_in_the_data(invoke: CommandLine) -> None
         invoke.workspace / "data", operators_time=pd.concat([rows, again, noisy, seconds], ignore_index=True)
     )
     warnings = " ".join(invoke("predictor", "fit", folder).stderr.split())
-    assert "operators_time.csv: 4 rows with interference left out" in warnings
-    assert "GPU A: 4 rows contradict rows of the same work: times differ by more than a factor of 2" in warnings
+    assert "operators_time.csv: 4 rows left out (interference)" in warnings
+    assert "GPU A: 4 rows contradict rows of the same workload: times differ by more than a factor of 2" in warnings
     assert "times faster than the peak rate of the device, for example row 6" in warnings
     shown = " ".join(invoke("predictor", "show").stdout.split())
-    assert "flaw: operators_time.csv: 4 rows with interference left out" in shown
+    assert "flaw: operators_time.csv: 4 rows left out (interference)" in shown
     assert "check the unit of the times" in shown
 
 
@@ -238,14 +259,14 @@ def test_rows_of_a_device_without_a_description_are_counted(invoke: CommandLine)
     rows = operators(("GPU A", "GPU B"), 1)
     rows = rows.assign(device=rows["device"].replace("GPU B", "GPU X"))
     folder = write(invoke.workspace / "data", operators_time=rows)
-    warning = "GPU X: 30 rows not used, because the device has no description (docs/reference/devices.md)"
+    warning = "GPU X: 30 rows left out (description of the device not found: docs/reference/devices.md)"
     assert warning in one_line(invoke("predictor", "fit", folder).stderr)
     assert f"flaw: {warning}" in one_line(invoke("predictor", "show").stdout)
     rows.loc[0, "op"] = "matmul"
     rows.to_csv(invoke.workspace / "data" / "operators_time.csv", index=False)
     fitted = one_line(invoke("predictor", "fit", folder).stderr)
     assert "1 row left out of the model of times (operators without a model: 'matmul')" in fitted
-    assert "wrote models of 29 rows to" in fitted
+    assert "wrote models fitted on 29 rows to" in fitted
     assert json.loads(invoke("predictor", "show", "--json").stdout)["rows"] == {"gemm": {"GPU A": 29}}
     described = write(invoke.workspace / "described", operators_time=operators(("GPU A", "GPU B"), 1))
     assert "not used" not in invoke("predictor", "fit", described).stderr
@@ -255,8 +276,8 @@ def test_data_without_a_usable_row_are_an_error(invoke: CommandLine) -> None:
     rows = operators(("GPU A",), 1).assign(device="GPU X")
     folder = write(invoke.workspace / "data", operators_time=rows)
     error = one_line(invoke("predictor", "fit", folder, "-o", "mine.json", expect=2).stderr)
-    assert "GPU X: 30 rows not used" in error
-    assert f"error: no usable measurements in '{folder}': no models are written hint: correct the data" in error
+    assert "GPU X: 30 rows left out" in error
+    assert f"error: no usable measurements in '{folder}': models not written hint: correct the data" in error
     assert not (invoke.workspace / "mine.json").exists()
 
 

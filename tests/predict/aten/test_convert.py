@@ -191,6 +191,13 @@ def test_views_and_allocations_are_left_out() -> None:
         row("aten.add.Tensor", self=tensor(4), other=tensor(5)),  # shapes that do not fit
         {**row("aten.relu.default"), "arguments": "[]"},
         {**row("aten.relu.default"), "arguments": "no JSON"},
+        {**row("aten.relu.default"), "arguments": '{"self": ' + "[" * 100_000},
+        row("aten._foreach_add_.List", self=[1, 2]),  # no tensors
+        row("aten.mkldnn_rnn_layer.default", input=tensor(2, 3, 4), hidden_size=math.inf, mode=2),
+        {
+            **row("onnx.Softmax", inputs=[tensor(4)], outputs=[tensor(4)]),
+            "arguments": '{"inputs": [], "attributes": []}',
+        },
     ],
     ids=lambda each: each["operator"] + each["arguments"][:10],
 )

@@ -8,7 +8,15 @@ import pandas as pd
 import pytest
 
 from hpcbench.predict.calibration.intervals import Expected
-from hpcbench.predict.choice.ratios import OF_RATIOS, PRIOR_OF_RATIOS, Candidate, RatioErrors, ratio, ratio_errors
+from hpcbench.predict.choice.ratios import (
+    OF_RATIOS,
+    PRIOR_OF_RATIOS,
+    Candidate,
+    Ratio,
+    RatioErrors,
+    ratio,
+    ratio_errors,
+)
 
 NO_PRIOR = Expected(0.0, 0.0)
 
@@ -51,6 +59,13 @@ def test_errors_of_pairs_narrow_the_interval_of_independent_errors() -> None:
     assert (alone.value, alone.low) == pytest.approx((0.5, 0.5 * math.exp(-0.5)))
     assert alone.is_below_one
     assert ratio(one, other, RatioErrors(3, 3, 0.2)).high == pytest.approx(0.5 * math.exp(0.1))
+
+
+def test_a_price_of_nothing_is_below_all_others_and_equal_to_itself() -> None:
+    free, other = Candidate("a", -math.inf, 0.0), Candidate("b", math.log(4.0), 0.4)
+    assert ratio(free, other, None) == Ratio(0.0, 0.0, 0.0)
+    assert ratio(free, free, None) == Ratio(1.0, 1.0, 1.0)
+    assert not ratio(free, free, None).is_below_one
 
 
 def test_errors_of_pairs_never_widen_it() -> None:

@@ -81,7 +81,7 @@ def test_a_node_without_a_data_sheet_is_described_by_its_peaks(name: str) -> Non
     ("name", "kind", "words"),
     [
         ("n9", None, "the GPU 'NVIDIA Tomorrow' of 'n9' has no description"),
-        ("n8", GPU, "the node 'n8' has no GPU"),
+        ("n8", GPU, "node 'n8' has no GPU"),
         ("withgpu", None, "device 'withgpu' not found\n  did you mean 'with-gpu'?"),
         ("a100-pcie-41", None, "did you mean 'a100-pcie-40'"),
         ("abacus", None, "write a file in configs/devices"),
@@ -94,11 +94,10 @@ def test_an_unknown_name_is_refused_with_what_to_do(name: str, kind: str | None,
 
 
 def test_rows_of_data_find_their_device_by_the_name_that_tools_report() -> None:
-    found = KNOWN.by_name()
-    assert found["NVIDIA A100-PCIE-40GB"] == found[A100] == KNOWN.find("n7")
-    assert found["AMD EPYC 7763 64-Core Processor"].units == 128, "the measured node, not one processor"
-    assert found["epyc-7763"].units == 64
-    assert found["Some CPU"].units == 8
+    assert KNOWN.find("NVIDIA A100-PCIE-40GB") == KNOWN.find(A100) == KNOWN.find("n7")
+    assert KNOWN.find("AMD EPYC 7763 64-Core Processor").units == 128, "the measured node, not one processor"
+    assert KNOWN.find("epyc-7763").units == 64
+    assert KNOWN.find("Some CPU").units == 8
 
 
 def test_all_devices_are_listed_once() -> None:

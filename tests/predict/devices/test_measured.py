@@ -92,6 +92,14 @@ def test_the_cpus_of_a_node_with_two_processors_are_one_device() -> None:
     assert found.source.startswith("a data sheet; peaks measured on n7")
 
 
+def test_cpus_with_a_peak_under_load_are_marked() -> None:
+    loaded, idle = peak("cpu", 32, FLOAT32, 3e12, 180e9)._replace(under_load=True), peak("cpu", 1, FLOAT32, 1e11, 1e10)
+    found = measured_cpus("n7", machine(idle, loaded), CPU_SHEET, [])
+    assert found.peaks_under_load
+    assert found.source == "a data sheet; peaks measured under load on n7 with numpy 2, 2026-11-01"
+    assert not measured_cpus("n7", machine(idle), CPU_SHEET, []).peaks_under_load
+
+
 def test_the_peaks_of_fewer_cores_are_kept_and_never_above_those_of_more() -> None:
     rates = {1: 1e11, 2: 3e11, 4: 2.5e11, 16: 1e12}  # the peak on 4 was measured during interference
     found = measured_cpus(
@@ -139,5 +147,5 @@ def test_a_value_that_is_neither_measured_nor_described_is_named(
 
 
 def test_cpus_whose_peaks_are_not_measured_are_refused() -> None:
-    with pytest.raises(UserError, match="the peaks of the CPUs of 'n7' are not measured"):
+    with pytest.raises(UserError, match="'n7': peaks of the CPUs not measured"):
         measured_cpus("n7", machine(peak("gpu", None, FLOAT32, 5e13)), CPU_SHEET, [])

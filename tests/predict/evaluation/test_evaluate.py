@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, cast
 
 import pandas as pd
@@ -82,6 +83,18 @@ def test_scores_compare_only_measured_targets() -> None:
     assert result.reasons == {"no value": 1}
     (pairs,) = [each for each in result.choices if each.question == "order of two devices"]
     assert (pairs.choices, pairs.right) == (1, 1)
+
+
+def test_impossible_measurements_are_not_compared_and_counted() -> None:
+    operators = raw_files.operators()
+    operators.loc[:2, "latency_ms"] = [0.0, -1.0, math.inf]
+    data = rows_to_predict({"devices.csv": raw_files.devices(), "operators_time.csv": operators})
+    what = "not compared (time zero, negative or infinite)"
+    assert data.flaws == (f"operators_time.csv: 3 rows {what}",)
+    basis = basis_of(data)
+    result = compared(answers(FLEET, data), measurements(data, basis), basis)
+    (found,) = [each for each in result.scores if each.part == "all"]
+    assert (found.rows, found.mape) == (4, pytest.approx(100))
 
 
 def test_without_targets_there_are_predictions_and_no_scores() -> None:

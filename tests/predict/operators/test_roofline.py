@@ -37,7 +37,9 @@ def test_a_cpu_with_fewer_threads_than_cores_has_lower_peaks() -> None:
 
 
 def test_a_device_without_a_description_has_no_bounds() -> None:
-    assert np.isnan(bounds(rows(device="b"), {"a": device("a")}).roofline_s[0])
+    unknown, devices = rows(device="b"), {"a": device("a")}
+    assert np.isnan(bounds(unknown, devices).roofline_s[0])
+    assert np.isnan(sustained_bounds(unknown, devices).roofline_s[0])
 
 
 def test_the_soft_maximum_is_largest_for_equal_times() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from hpcbench.predict.calibration.intervals import ALL, Calibration
@@ -106,3 +107,30 @@ def test_a_refused_row_has_no_interval(fitted: power.PowerModel) -> None:
     found = fitted.predict_operators(rows, DEVICES, np.array([1e-3, np.nan]), np.zeros(2))
     assert found["power_w"]["upper"].isna().tolist() == [False, True]
     assert found["energy_j"]["upper"].isna().tolist() == [False, True]
+
+
+def test_without_shapes_to_leave_out_the_intervals_of_a_measured_device_are_those_of_the_prior() -> None:
+    rows = operators(("card",), count=600)
+    rows = rows[rows["kind"] == "pointwise"].reset_index(drop=True)  # one group of shapes, so that none can be left out
+    model = power.fit(rows, steps(("card",)).iloc[:0], lists(), DEVICES)
+    assert "card" in model.operators.learned
+    assert model.operators.calibrations == {}
+    found = model.predict_operators(rows.iloc[:1], DEVICES, rows["time_s"].to_numpy()[:1], np.array([0.1]))
+    power_w, energy_j = found["power_w"].iloc[0], found["energy_j"].iloc[0]
+    assert np.log(power_w["predicted"] / power_w["lower"]) == pytest.approx(0.38 * 2.1)
+    assert np.log(energy_j["predicted"] / energy_j["lower"]) == pytest.approx(0.38 * 2.1 + 0.1)
+
+
+def test_one_operator_measured_many_times_has_no_model_of_shapes() -> None:
+    rows = operators(("card",), count=1)
+    model = power.fit(rows.loc[[0] * 250].reset_index(drop=True), steps(("card",)).iloc[:0], lists(), DEVICES)
+    assert model.operators.learned == {}
+    assert model.fleet.typical.coefficients.sum() > 0
+
+
+def test_products_without_a_rate_do_not_change_the_coefficients() -> None:
+    rows = operators(("card",), count=60)
+    wide = rows.iloc[:1].assign(dtype="float64", kind="gemm", power_w=10.0)
+    with_wide = power.fit(pd.concat([rows, wide], ignore_index=True), steps(("card",)).iloc[:0], lists(), DEVICES)
+    without = power.fit(rows, steps(("card",)).iloc[:0], lists(), DEVICES)
+    assert with_wide.fleet.typical.coefficients == pytest.approx(without.fleet.typical.coefficients)

@@ -43,7 +43,7 @@ def remarks_on(
 
 
 def test_a_data_type_without_a_rate_has_a_remark() -> None:
-    expected = "no rate of products in bfloat16 is described: predicted at the rate of float32"
+    expected = "rate of bfloat16 matrix products unknown (predicted at the rate of float32)"
     assert remarks_on({"t4": []}, {"t4": T4}, "bfloat16") == [expected]
     assert remarks_on({"t4": []}, {"t4": T4}, "bfloat16", reason="no list") == [""]
     assert remarks_on({"t4": []}, {"t4": T4}, "float16") == [""]
@@ -60,6 +60,14 @@ def test_cores_that_a_case_does_not_use_have_a_remark() -> None:
     assert remarks_on({"a": []}, {"a": cpus}) == [""]
     assert remarks_on({"a": []}, {"a": cpus}, threads=2, reason="no list") == [""]
     assert remarks_on({"t4": []}, {"t4": T4}, threads=2) == [""]
+
+
+def test_peaks_under_load_have_a_remark() -> None:
+    loaded = Device(**{**vars(T4), "kind": CPU, "peaks_under_load": True})
+    words = "peaks measured under load: the predicted time may be too long (next: hpcbench doctor on an idle machine)"
+    assert remarks_on({"node": []}, {"node": loaded}) == [words]
+    assert remarks_on({"node": []}, {"node": loaded}, reason="no list") == [""]
+    assert remarks_on({"node": []}, {"node": Device(**{**vars(T4), "kind": CPU})}) == [""]
 
 
 def test_unknown_operators_are_named_with_their_share() -> None:

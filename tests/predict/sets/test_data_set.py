@@ -42,6 +42,12 @@ def test_float32_of_image_networks_is_that_of_the_framework() -> None:
     assert data.networks["dtype"].tolist() == ["tf32"] * 3 + ["float32"] * 2
 
 
+def test_the_name_of_a_file_decides_what_a_row_is_and_not_its_columns() -> None:
+    images = raw_files.torchvision().assign(dataset="imagenet", output_tokens=5.0)
+    data = rows_to_train_on({"networks_time_torchvision.csv": images, "networks_energy_llm.csv": raw_files.requests()})
+    assert data.networks["unit"].tolist() == ["step"] * len(images) + ["request"] * len(raw_files.requests())
+
+
 def test_the_longest_beginning_of_a_name_decides_its_format() -> None:
     assert [
         format_of(stem).stem for stem in ("operators_time_x", "networks_time_timm", "networks_operators_bf16_a")
@@ -95,6 +101,8 @@ def test_errors_name_the_file_the_column_and_a_similar_column() -> None:
     huge = f"[1, 2, {10**400}]"
     with pytest.raises(UserError, match="is not an operator: Linear"):
         rows_to_predict({"networks_operators.csv": files["networks_operators.csv"].assign(shape=huge)})
+    nested = files["operators_time.csv"].assign(op=[["linear"]] * 7)
+    assert (rows_to_predict({"operators_time.csv": nested}).operators["kind"] == table.UNKNOWN).all()
 
 
 @pytest.mark.parametrize(
@@ -107,7 +115,10 @@ def test_errors_name_the_file_the_column_and_a_similar_column() -> None:
         ({"matrix_fp16_gflops": 600}, "matrix_fp16_gflops: 0.6 TFLOP/s is 0.0312 times fp32_tflops"),
         ({"memory_gb_per_s": 12}, "memory_gb_per_s: 12 GB/s is one byte for 1600 FLOPs"),
         ({"l2_mb": None}, "l2_mb is empty"),
+        ({"process_nm": 0}, "process_nm is 0, which is not plausible"),
         ({"device": None}, "column 'device' is empty"),
+        ({"device": "GPU\nA"}, r"column 'device' has '\|' or a line break in row 0 \(line 2\): 'GPU\\nA'"),
+        ({"device": "GPU|A"}, r"column 'device' has '\|' or a line break"),
         ({"device": "GPU B"}, "'GPU B' is the name of two different devices"),
         ({"aliases": "x; GPU B"}, "'GPU B' is the name of two different devices"),
     ],
@@ -129,16 +140,16 @@ def test_devices_are_known_by_aliases_and_rows_get_the_primary_name() -> None:
 
 def test_rows_with_interference_or_without_a_valid_time_are_left_out_and_counted() -> None:
     files = raw_files.folder()
-    operators = files["operators_time.csv"].assign(interference=["clean", "unmonitored", "", True, False, "no", None])
+    operators = files["operators_time.csv"].assign(interference=["clean", "unmonitored", 0.0, True, False, "no", None])
     operators.loc[4, "latency_ms"] = 0.0
     operators.loc[5, "latency_ms"] = np.nan
     operators.loc[6, "latency_ms"] = -1.0
     data = rows_to_train_on({**files, "operators_time.csv": operators})
     assert list(data.operators["row"]) == [0, 1, 2]
     assert data.flaws == (
-        "operators_time.csv: 1 row with interference left out",
-        "operators_time.csv: 1 row without a measurement left out",
-        "operators_time.csv: 2 rows with a time that is zero, negative or infinite left out",
+        "operators_time.csv: 1 row left out (interference)",
+        "operators_time.csv: 1 row left out (without measurement)",
+        "operators_time.csv: 2 rows left out (time zero, negative or infinite)",
     )
     assert len(rows_to_predict({**files, "operators_time.csv": operators}).operators) == 7
 
@@ -157,9 +168,9 @@ def test_rows_with_invalid_sizes_are_left_out_and_counted() -> None:
     data = rows_to_train_on(changed)
     assert list(data.operators["row"]) == [4, 6]
     assert data.networks.query("file == 'networks_time_torchvision.csv'").empty
-    what = "with FLOPs, bytes or a size that is negative or infinite left out"
+    what = "left out (FLOPs, bytes or a size negative or infinite)"
     assert data.flaws == (
-        "operators_time.csv: 1 row with a time that is zero, negative or infinite left out",
+        "operators_time.csv: 1 row left out (time zero, negative or infinite)",
         f"operators_time.csv: 4 rows {what}",
         f"networks_time_torchvision.csv: {len(networks)} rows {what}",
     )
@@ -173,7 +184,8 @@ def test_rows_that_contradict_each_other_are_reported() -> None:
     data = rows_to_train_on({**files, "operators_time_2.csv": again})
     assert len(data.operators) == 14
     (flaw,) = data.flaws
-    assert flaw.startswith("GPU A: 2 rows contradict rows of the same work: times differ by more than a factor of 2")
+    expected = "GPU A: 2 rows contradict rows of the same workload: times differ by more than a factor of 2"
+    assert flaw.startswith(expected)
     assert "row 1 (line 3) of operators_time.csv" in flaw
 
 
@@ -226,7 +238,7 @@ def test_rows_of_several_devices_are_left_out_and_counted() -> None:
     files = {**raw_files.folder(), "networks_energy_llm.csv": requests}
     data = rows_to_train_on(files)
     assert data.networks.query("file == 'networks_energy_llm.csv'")["row"].tolist() == [0]
-    assert data.flaws == ("networks_energy_llm.csv: 1 row of several devices left out",)
+    assert data.flaws == ("networks_energy_llm.csv: 1 row left out (several devices)",)
     assert rows_to_predict(files).networks.query("file == 'networks_energy_llm.csv'")["devices"].tolist() == [1, 4]
 
 

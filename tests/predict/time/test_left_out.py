@@ -97,3 +97,18 @@ def test_without_a_fleet_a_few_rows_do_not_tell_their_own_shapes() -> None:
     seen = errors(found.model.estimate(rows, alone).log_value, rows)
     unseen = errors(found.estimate(rows, alone).log_value, rows)
     assert np.mean(np.abs(unseen)) > 1.05 * np.mean(np.abs(seen))
+
+
+def test_an_operator_of_infinite_size_is_refused(fitted: LeftOut) -> None:
+    rows = measured().head(3)
+    rows.loc[1, "m"] = np.inf
+    found = fitted.estimate(rows, EVERY)
+    assert list(found.reason == "") == [True, False, True]
+
+
+def test_a_name_with_a_separator_is_left_out_too() -> None:
+    parted = {"a|b": device("a|b"), "small": DEVICES["small"]}
+    rows = pd.concat([products({"a|b": parted["a|b"]}, 150, 3 * SLOW), products({"small": parted["small"]}, 150)])
+    found = fit_with_left_out(rows.reset_index(drop=True), parted)
+    assert set(found.model.core.levels) == {"a|b", "small"}
+    assert found.without("a|b").core.levels.keys() == {"small"}

@@ -123,7 +123,7 @@ def test_refusals_have_reasons(model: OperatorTime) -> None:
         "",
         "operator 'matmul' has no model",
         "device 'other' has no description",
-        "products in data type 'float64' have no model: devices have no rate for it",
+        "matrix products in 'float64' have no model: device descriptions have no rate for it",
     ]
     assert list(found["predicted"].notna()) == [True, False, False, False]
 

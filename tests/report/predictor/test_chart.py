@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from hpcbench.predict.results.table import TIME, limits_of
 from hpcbench.report.charts.theme import ON_PAGE
 from hpcbench.report.predictor.chart import figures_of_predictions
 from tests.report.predictor.made_predictions import made_predictions, question
 
 pytest.importorskip("altair")
+TIMES = (TIME, *limits_of(TIME))
 
 
 def specification(cases: int = 1) -> dict[str, Any]:
@@ -68,3 +71,16 @@ def test_points_of_other_states_are_small_and_the_caption_explains_them() -> Non
     (without,) = figures_of_predictions(made_predictions(question(1, ())))
     assert "small points: lower clocks and power limits" in with_states.caption
     assert "small points" not in without.caption
+
+
+def test_long_axes_have_ticks_at_one_two_and_five_times_powers_of_ten() -> None:
+    made = made_predictions(question(1))
+    rows = made.results
+    is_slow = rows["device"] == "a100-pcie-40"
+    made = replace(made, results=rows.assign(**{name: rows[name].mask(is_slow, 40 * rows[name]) for name in TIMES}))
+    found = {}
+    for name, predictions in (("long", made), ("short", made_predictions(question(1)))):
+        (figure,) = figures_of_predictions(predictions)
+        layers = figure.draw(ON_PAGE).to_dict()["layer"]
+        found[name] = [each["encoding"]["x"]["axis"].get("values") for each in layers if each["mark"]["type"] != "rule"]
+    assert found == {"long": [[50, 100, 200, 500, 1000, 2000, 5000]] * 2, "short": [None] * 2}

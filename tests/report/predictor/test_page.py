@@ -50,7 +50,7 @@ def test_the_first_table_is_over_all_cases() -> None:
     assert page.aggregates is not None
     assert page.headlines[0].about == "all 2 cases"
     assert page.headlines[0].sentence == ("Inconclusive in all cases. Lowest predicted time: h100-sxm in 2 of 2 cases.")
-    assert page.headlines[0].details == (
+    assert page.headlines[0].details[:2] == (
         "Lowest predicted energy: l40s in 2 of 2 cases; conclusive in all.",
         "Inconclusive in all cases. Lowest predicted cost: h100-sxm in 2 of 2 cases.",
     )
@@ -64,9 +64,29 @@ def test_tables_of_cases_have_default_best_and_asked_states() -> None:
     slow, slower = State(clock_mhz=960), State(clock_mhz=900)
     made = made_predictions(question(1, (slow, slower), ("l40s",)))
     for states, expected in (
-        ((), ["l40s", "l40s at 960 MHz"]),
-        (("900 MHz",), ["l40s", "l40s at 960 MHz", "l40s at 900 MHz"]),
+        ((), ["l40s", "l40s at 960\N{NO-BREAK SPACE}MHz"]),
+        (("900 MHz",), ["l40s", "l40s at 960\N{NO-BREAK SPACE}MHz", "l40s at 900\N{NO-BREAK SPACE}MHz"]),
     ):
         page = page_of_predictions(made, Wanted(), [], NOON, states)
         assert page.aggregates is not None
         assert [row.cells[0] for row in page.aggregates.tables[0].places] == expected
+
+
+def test_lines_that_all_cases_share_are_on_the_page_once() -> None:
+    made = made_predictions(question(2, devices=("l40s", "h100-sxm")))
+    is_one = (made.results["case"] == "c2") & (made.results["device"] == "l40s")
+    made = replace(made, results=made.results.assign(remarks=[("a remark" if each else "") for each in is_one]))
+    first, *cases = page_of_predictions(made, Wanted(), [], NOON).headlines
+    based_on = [
+        "Based on: l40s: measured device: 60 of 312 measurements of 5 devices; power measured on it.",
+        "Based on: h100-sxm: device not measured: 312 measurements of 5 devices; power from 2 other devices.",
+    ]
+    assert list(first.details[2:]) == based_on
+    assert [[line for line in each.details if not line.startswith(("Incon", "l40s needs"))] for each in cases] == [
+        [],
+        ["l40s: a remark."],
+    ]
+    (alone,) = page_of_predictions(
+        made_predictions(question(1, devices=("l40s", "h100-sxm"))), Wanted(), [], NOON
+    ).headlines
+    assert alone.details[-2:] == tuple(based_on)

@@ -26,7 +26,7 @@ def document(wanted: Wanted | None = None) -> dict[str, Any]:
 def test_the_recommendation_of_each_case_has_its_ratios() -> None:
     case = document()["recommendations"][0]
     assert (case["case"], case["label"]) == ("c1", "batch_size=8")
-    assert (case["time_s"]["device"], case["time_s"]["is_certain"]) == ("h100-sxm", False)
+    assert (case["time_s"]["device"], case["time_s"]["is_conclusive"]) == ("h100-sxm", False)
     assert case["energy_j"]["device"] == "l40s"
     assert case["energy_j"]["others"][0]["ratio"] == pytest.approx(17.4 / 23.0)
     assert case["within"] is None
@@ -34,7 +34,7 @@ def test_the_recommendation_of_each_case_has_its_ratios() -> None:
         "device": "a100-pcie-40",
         "setting": "clock",
         "state": "960 MHz",
-        "is_certain": True,
+        "is_conclusive": True,
         "energy_ratio": pytest.approx(0.72),
         "energy_ratio_pi_low": pytest.approx(0.72 * math.exp(-HALF)),
         "energy_ratio_pi_high": pytest.approx(0.72 * math.exp(HALF)),
@@ -58,5 +58,7 @@ def test_the_page_names_each_key() -> None:
     text, found = PAGE.read_text(), document(Wanted(within_s=0.066))
     case = document()["recommendations"][0]
     keys = [*found, *case, *found["recommendations"][0]["within"], *case["time_s"], *case["time_s"]["others"][0]]
+    keys += [*found["overview"], *document()["overview"]["devices"][0], *found["overview"]["devices"][0]]
+    keys += [*document()["overview"]["devices"][0]["time_s"]]
     keys += [*found["predictions"][0], *found["shares"][0], *case["best_states"][0]]
     assert [key for key in keys if f"`{key}`" not in text and not key.endswith(("_pi_low", "_pi_high"))] == []

@@ -101,7 +101,8 @@ def _check(name: str, known: KnownDevices) -> None:
 
 def of_machine(machine: ThisMachine, known: KnownDevices) -> Find:
     """Return how to find the CPUs or the GPU of a machine: as measured, otherwise by the names of their models."""
-    node = next((name for name, each in known.machines.items() if each[:3] == machine), None)
+    models = {name: (each.cpu_model, each.cpu_count, each.gpu_model) for name, each in known.machines.items()}
+    node = next((name for name, each in models.items() if each == machine), None)
 
     def find(case: Case) -> Device:
         kind = kind_of(case)

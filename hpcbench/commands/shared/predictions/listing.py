@@ -1,4 +1,4 @@
-"""The line that says that operators are listed, which starts a framework and takes seconds."""
+"""The message that operators are being listed, which starts a framework and takes seconds."""
 
 from __future__ import annotations
 
@@ -8,4 +8,5 @@ from hpcbench.util.text import plural
 
 def print_listing(environment: str, count: int) -> None:
     """Print that the operators of so many networks are listed in an environment."""
-    err.print(f"listing the operators of {plural(count, 'network')} in the environment {environment}")
+    what = f"listing the operators of {plural(count, 'network')} in the environment {environment}"
+    err.print(what, markup=False, soft_wrap=True)

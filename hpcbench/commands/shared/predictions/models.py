@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hpcbench.commands.options.extras import require
-from hpcbench.commands.shared.predictions.model_file import DEFAULT_FILE, FIT, text_of
+from hpcbench.commands.shared.predictions.model_file import DEFAULT_FILE, text_of
+from hpcbench.predict.no_model_file import FIT
 from hpcbench.store.workspace import Workspace
 from hpcbench.util.text import plural
 
@@ -16,14 +17,14 @@ if TYPE_CHECKING:
     from hpcbench.predict.fleet import Fleet
 
 _WITHOUT_MEASUREMENTS = (
-    "Models without measurements, from data sheets alone, which rarely decide between devices; next: measure 20 "
+    "Models from data sheets, without measurements: comparisons are often inconclusive; next: measure 20 "
     f"operators (hpcbench sweep twenty-operators) and fit them ({FIT} latest)"
 )
 
 
 @dataclass(frozen=True)
 class Models:
-    """Models, what they rest on in words, and the SHA-256 of their file; None without a file."""
+    """Models, what they are based on in words, and the SHA-256 of their file; None without a file."""
 
     fleet: Fleet
     words: str

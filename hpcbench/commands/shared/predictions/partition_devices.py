@@ -53,7 +53,7 @@ def of_partitions(site: Site, known: KnownDevices) -> Find:
 def _unknown(where: str, gpu_types: Sequence[str], failed: Sequence[UserError]) -> UserError:
     """Return the error for a partition whose device is unknown.
 
-    Slurm names its GPUs `gpu_types`, if it has any. `failed` says why Slurm did not answer.
+    Slurm names its GPUs `gpu_types`, if it has any. `failed` has the reason if Slurm did not respond.
     """
     if not gpu_types:
         hint = f"measure a node: hpcbench doctor --on-node\nor {NAME_ONE}"

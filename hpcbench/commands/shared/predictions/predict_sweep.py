@@ -120,7 +120,7 @@ def _print_count(found: SweepPredictions) -> None:
     """Print how many cases are predicted, where and by which models; as a warning, if none is."""
     count = len(found.predicted)
     if not count:
-        reason = found.cases[0].reason if found.cases else "there are no cases"
+        reason = found.cases[0].reason if found.cases else "the sweep has no cases"
         print_warning(f"no case is predicted: {reason}")
         return
     names = ", ".join(dict.fromkeys(each.device for each in found.predicted if each.device))

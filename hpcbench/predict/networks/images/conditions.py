@@ -24,7 +24,7 @@ CONDITIONS = (
 
 
 def conditions(networks: pd.DataFrame, devices: Mapping[str, Device]) -> Floats:
-    """Return the conditions, one row per network. Those in the end describe the device: its units and its ridge point.
+    """Return the conditions, one row per network. The last three are of the device: its units and ridge point.
 
     The effect of the ridge point lets a device with many FLOPs per byte reach a smaller fraction of them.
     """

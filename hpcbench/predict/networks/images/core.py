@@ -51,7 +51,7 @@ class ImageCore:
 
     def log_times(self, rows: PreparedImages) -> tuple[Floats, Floats, Floats]:
         """Return logarithms of times, the fraction of each component, and the features of the correction."""
-        total, fractions = self.mixture.parts(rows.seconds, rows.conditions, FORMS[self.kind])
+        total, fractions = self.mixture.log_times(rows.seconds, rows.conditions, FORMS[self.kind])
         found = features(rows, fractions)
         offset = groups(rows.rows).map(self.offsets).fillna(0.0).to_numpy(dtype="float64")
         return total + self.correction.of(found) + offset, fractions, found
@@ -88,7 +88,7 @@ def fit_core(kind: str, rows: PreparedImages) -> ImageCore:
     """Return the core of rows with times."""
     form, weights = FORMS[kind], balanced(rows.rows["device"])
     mixture = fit_mixture(rows.seconds, rows.conditions, rows.log_time, weights, form)
-    total, fractions = mixture.parts(rows.seconds, rows.conditions, form)
+    total, fractions = mixture.log_times(rows.seconds, rows.conditions, form)
     residual = rows.log_time - total
     found = features(rows, fractions)
     correction = fit_correction(found, residual, weights)

@@ -169,9 +169,10 @@ def _sampled(mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
 def _by_family(rows: pd.DataFrame) -> Iterator[NDArray[np.bool_]]:
     """Yield the rows of each fold of families, or of networks if there is only one family.
 
-    A network without a family has the first letters of its name.
+    A network without a family has the first small letters of its name, or its name if it begins with none.
     """
-    family = rows["family"].where(rows["family"] != "", rows["network"].str.extract(r"^([a-z]+)", expand=False))
+    first = rows["network"].str.extract(r"^([a-z]+)", expand=False).fillna(rows["network"])
+    family = rows["family"].where(rows["family"] != "", first)
     codes = pd.Series(pd.factorize(family if family.nunique() > 1 else rows["network"], sort=True)[0])
     for fold in range(min(_FOLDS, codes.nunique())):
         yield (codes % _FOLDS == fold).to_numpy()

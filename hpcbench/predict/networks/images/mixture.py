@@ -45,7 +45,7 @@ class Mixture:
     level: Floats
     effects: Floats
 
-    def parts(self, seconds: Floats, conditions: Floats, form: Form) -> tuple[Floats, Floats]:
+    def log_times(self, seconds: Floats, conditions: Floats, form: Form) -> tuple[Floats, Floats]:
         """Return the logarithm of each time, and the fraction of each component in it."""
         return _joined(_logarithm(seconds) + self.level + conditions @ self.effects.T, form)
 

@@ -46,7 +46,7 @@ class ImageNetworks:
         found, half = self._estimated(asked, reason)
         rows = np.zeros(len(networks), dtype="int64")
         rows[reason == ""] = groups(asked.rows).map(self.rows).fillna(0).to_numpy(dtype="int64")
-        measured = {name.split("|")[0] for name in self.rows}
+        measured = {name.rsplit("|", 2)[0] for name in self.rows}
         basis = np.where(rows > 0, rows, sum(self.rows.values()))
         table = prediction_table(found.log_value, half, found.reason)
         return table.assign(basis_rows=basis, basis_devices=len(measured), distance=np.nan)

@@ -39,7 +39,8 @@ def workload(networks: pd.DataFrame, catalog: Catalog) -> Workload:
     entries, scales = _entries(networks, catalog)
     sizes = networks["image_size"].to_numpy()
     batches = networks["batch_size"].to_numpy()
-    reason = np.array([_reason(*row) for row in zip(networks["network"], entries, batches, strict=True)], dtype=object)
+    asked = zip(networks["network"], entries, batches, sizes, strict=True)
+    reason = np.array([_reason(*row) for row in asked], dtype=object)
     answered = [place for place, why in enumerate(reason) if not why]
     known = [(place, entry) for place in answered if (entry := entries[place]) is not None]
     counts = [len(entry.places) for _, entry in known]
@@ -81,26 +82,29 @@ def _scaled(listed: pd.DataFrame, pixels: Floats, items: Floats) -> pd.DataFrame
     )
 
 
-def _reason(name: str, entry: Entry | None, batch: float) -> str:
+def _reason(name: str, entry: Entry | None, batch: float, size: float) -> str:
     if entry is None:
         return f"network {name!r} is not in the catalog of image networks, and its row has no `gmacs` or `image_size`"
-    return "" if batch >= 1 else f"network {name!r}: batch size unknown"
+    if not 1 <= batch < math.inf:
+        return f"network {name!r}: batch size unknown"
+    return "" if math.isnan(size) or 0 < size < math.inf else f"network {name!r}: image size is not above 0"
 
 
 def _entries(networks: pd.DataFrame, catalog: Catalog) -> tuple[list[Entry | None], Floats]:
     """Return the entry of each row, and how many of its images cost as much as one of the network."""
-    found: dict[tuple[str, float, float], tuple[Entry | None, float]] = {}
-    entries, scales = [], []
     takes_images = networks["image_size"].notna()
     comparable = networks["gmacs"].where(takes_images)  # others resemble no image network
-    for name, mparams, gmacs in zip(networks["network"], networks["mparams"], comparable, strict=True):
-        key = (name, mparams, gmacs)
-        if key not in found:
-            entry = catalog.find(name, mparams)
-            found[key] = (entry, 1.0) if entry else _similar(name, gmacs, catalog)
-        entries.append(found[key][0])
-        scales.append(found[key][1])
-    return entries, np.array(scales)
+    sizes = pd.DataFrame({"name": networks["network"], "mparams": networks["mparams"], "gmacs": comparable})
+    numbers = sizes.groupby(list(sizes), sort=False, dropna=False).ngroup()  # NaN equals NaN, unlike in a dict
+    distinct = sizes[~numbers.duplicated()]
+    asked = zip(distinct["name"], distinct["mparams"], distinct["gmacs"], strict=True)
+    found = [_entry(*row, catalog) for row in asked]
+    return [found[number][0] for number in numbers], np.array([found[number][1] for number in numbers])
+
+
+def _entry(name: str, mparams: float, gmacs: float, catalog: Catalog) -> tuple[Entry | None, float]:
+    entry = catalog.find(name, mparams)
+    return (entry, 1.0) if entry else _similar(name, gmacs, catalog)
 
 
 def _similar(name: str, gmacs: float, catalog: Catalog) -> tuple[Entry | None, float]:

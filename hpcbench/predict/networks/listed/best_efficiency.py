@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from hpcbench.predict.devices.device import Device
+from hpcbench.predict.operators.device_columns import device_names
 from hpcbench.predict.operators.precision import precisions
 from hpcbench.predict.operators.roofline import PRODUCTS
 from hpcbench.predict.operators.states import lowered
@@ -63,10 +64,9 @@ def _measured(operators: pd.DataFrame, devices: Mapping[str, Device]) -> pd.Data
     kernel_s = rows["time_s"].to_numpy() - cost
     sides = rows[["m", "n", "k"]].min(axis=1)
     long = (full_s > _LONGER * cost) & (kernel_s > 0) & ~(sides < _LEAST_SIDE).to_numpy()
-    names = rows["device"].map({name: device.name for name, device in devices.items()})
     with np.errstate(divide="ignore", invalid="ignore"):
         found = rows.assign(
-            name=names,
+            name=device_names(rows, devices),
             key=rows["kind"].map(GROUPS) + " " + precisions(rows, devices),
             size=np.floor(np.log(full_s) / _WIDTH),
             log_efficiency=np.log(full_s / kernel_s),

@@ -26,6 +26,7 @@ from hpcbench.predict.networks.listed.refusals import reasons
 from hpcbench.predict.networks.listed.regular import RegularTime
 from hpcbench.predict.networks.listed.sums import kernel_times, sums
 from hpcbench.predict.networks.listed.time_estimator import LeftOutEstimator, TimeEstimator
+from hpcbench.predict.operators.device_columns import device_names
 from hpcbench.predict.tables.operators import MOST_UNKNOWN
 from hpcbench.predict.tables.prediction import Estimate, Floats
 from hpcbench.predict.time.few_rows import MOST_FEW
@@ -165,8 +166,8 @@ def fit(
     """Return the model fitted on measured operators, and on measured networks with lists; others are left out.
 
     Networks that would be refused, because of operators of unknown kind, are left out, too.
-    The model of `operator_time` answers for operators that neither regular groups nor measured streams of `operators`
-    cover. In the calibrations, its fits that did not see the device or the operators answer.
+    The model of `operator_time` predicts operators that neither regular groups nor measured streams of `operators`
+    cover. In the calibrations, its fits that did not see the device or the operators predict them.
     """
     has_list = networks["list_id"].isin(list(lists["list_id"].unique())) & networks["device"].isin(list(devices))
     used, lists = as_compiled(networks[has_list].reset_index(drop=True), lists)
@@ -204,10 +205,9 @@ def fit(
 
 def _rows(operators: pd.DataFrame, devices: Mapping[str, Device]) -> dict[str, int]:
     """Return the number of measured times by device; each of the names of a device has the number of all of them."""
-    timed = operators.loc[operators["time_s"] > 0, "device"]
-    names = timed.map({name: device.name for name, device in devices.items()}).fillna(timed)
-    counts = timed.groupby(names).transform("size")
-    return {str(name): int(count) for name, count in zip(timed, counts, strict=True)}
+    timed = operators.loc[operators["time_s"] > 0, ["device"]]
+    counts = timed.groupby(device_names(timed, devices))["device"].transform("size")
+    return {str(name): int(count) for name, count in zip(timed["device"], counts, strict=True)}
 
 
 def _without(

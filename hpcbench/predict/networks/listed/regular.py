@@ -21,8 +21,9 @@ import pandas as pd
 from hpcbench.predict.devices.device import GPU, Device
 from hpcbench.predict.networks.listed.best_efficiency import GROUPS, best_efficiencies, seconds_at_full_rate
 from hpcbench.predict.networks.listed.time_estimator import TimeEstimator
+from hpcbench.predict.operators.device_columns import of_pairs
 from hpcbench.predict.operators.precision import precisions
-from hpcbench.predict.tables.prediction import Estimate, Floats
+from hpcbench.predict.tables.prediction import Estimate
 
 _LEAST_S = 5e-6  # of one kernel and the gap to the next one: graph replays of public sets go down to 2 us, calls to 25
 # Assumptions: other values (2 and 8 years, weights of 0.1 and 1) change the mean error of the public sets on left-out
@@ -54,7 +55,7 @@ class RegularTime:
     kin: Mapping[str, Kin]  # of the devices with efficiencies
 
     def estimate(self, operators: pd.DataFrame, devices: Mapping[str, Device], in_stream: bool) -> Estimate:
-        """Return the logarithms of the times in seconds. Times of the groups above are always those in a stream."""
+        """Return the logarithms of the times in seconds. Times of regular operators are always those in a stream."""
         gpus = [name for name, device in devices.items() if device.kind == GPU]
         keys = operators["kind"].map(GROUPS).fillna("") + " " + precisions(operators, devices)
         own = (keys.isin(list(self.efficiencies)) & operators["device"].isin(gpus)).to_numpy()
@@ -65,7 +66,8 @@ class RegularTime:
             log_value[~own], spread[~own], reason[~own] = found.log_value, found.spread, found.reason
         if own.any():
             rows = operators[own]
-            log_efficiency, spread[own] = self._efficiency(keys[own], rows["device"], devices)
+            log_efficiency = of_pairs(rows, keys[own], devices, self._log_efficiency)
+            spread[own] = of_pairs(rows, keys[own], devices, self._spread)
             full_s = seconds_at_full_rate(rows, devices)
             log_value[own] = np.log(full_s / np.exp(log_efficiency) + _LEAST_S)
         return Estimate(log_value, spread, reason)
@@ -90,24 +92,15 @@ class RegularTime:
         }
         return replace(self, efficiencies=efficiencies, kin={**self.kin, **own.kin})
 
-    def _efficiency(self, keys: pd.Series, names: pd.Series, devices: Mapping[str, Device]) -> tuple[Floats, Floats]:
-        pairs = keys + "\n" + names
-        found = {}
-        for pair in pairs.unique():
-            key, name = pair.split("\n")
-            found[pair] = self._efficiency_of(key, devices[name])
-        return (
-            pairs.map({pair: each[0] for pair, each in found.items()}).to_numpy(dtype="float64"),
-            pairs.map({pair: each[1] for pair, each in found.items()}).to_numpy(dtype="float64"),
-        )
-
-    def _efficiency_of(self, key: str, device: Device) -> tuple[float, float]:
-        """Return the logarithm of the efficiency of a group on a device, and its spread."""
+    def _log_efficiency(self, device: Device, key: str) -> float:
         known = self.efficiencies[key]
         if device.name in known:
-            return known[device.name], _SEEN_SPREAD
+            return known[device.name]
         weights = [_weight(device, self.kin[name]) for name in known]
-        return float(np.average(list(known.values()), weights=weights)), _UNSEEN_SPREAD
+        return float(np.average(list(known.values()), weights=weights))
+
+    def _spread(self, device: Device, key: str) -> float:
+        return _SEEN_SPREAD if device.name in self.efficiencies[key] else _UNSEEN_SPREAD
 
     def to_json(self) -> dict[str, Any]:
         """Return the model without `others`, as JSON types."""
@@ -123,7 +116,7 @@ class RegularTime:
 
 
 def fit(operators: pd.DataFrame, devices: Mapping[str, Device], others: TimeEstimator) -> RegularTime:
-    """Return the model fitted on measured operators; without enough rows of a group, `others` answers for it."""
+    """Return the model fitted on measured operators; without enough rows of a group, `others` predicts it."""
     efficiencies = best_efficiencies(operators, devices)
     names = {name for each in efficiencies.values() for name in each}
     return RegularTime(others, efficiencies, {name: kin(devices[name]) for name in sorted(names)})

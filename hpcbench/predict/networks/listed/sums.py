@@ -106,8 +106,7 @@ def sums(networks: pd.DataFrame, times: pd.DataFrame, devices: Mapping[str, Devi
     """
     places = pd.RangeIndex(len(networks))
     launch_s = times["execution"].map(LAUNCH_S).fillna(LAUNCH_S[EAGER])
-    on_gpu = times["device"].map({name: device.kind == GPU for name, device in devices.items()}).fillna(False)
-    host = times.assign(_host=(times["calls"] * launch_s).where(on_gpu.astype(bool), 0.0))
+    host = times.assign(_host=(times["calls"] * launch_s).where(_is_on(GPU, times, devices), 0.0))
     known = times["total_s"].where(times["known"], 0.0)
     by_place = times.assign(_known=known, _weighted=known * times["spread"].fillna(0.0)).groupby("place")
     rest = by_place[["total_s", "_known", "_weighted"]].sum().reindex(places)

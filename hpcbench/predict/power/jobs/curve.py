@@ -101,7 +101,7 @@ class LimitedRuns:
 def fit(runs: LimitedRuns, prior: JobCurve) -> JobCurve:
     """Return the parameters with about the least error of time and energy: each is varied in turn over few values.
 
-    Jobs whose power stays below all limits say nothing about limits, and do not count.
+    Jobs whose power stays below all limits have no information on limits, and do not count.
     """
     runs = runs.where(runs.demand >= _LIMITABLE)
     if not len(runs.time):

@@ -7,7 +7,7 @@ on the same data. Ratios over power limits need no size.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -114,8 +114,9 @@ class JobPower:
     def _epoch_s(self, jobs: pd.DataFrame, devices: Mapping[str, Device]) -> Floats:
         """Return the time of an epoch without a limit in seconds, NaN for jobs that no device has run."""
         found = np.full(len(jobs), np.nan)
-        for key, places in jobs.groupby(["device", *JOB], observed=True).indices.items():
-            name, *job = tuple(key) if isinstance(key, tuple) else (key,)
+        keys = ["device", *JOB]
+        for places in jobs.groupby(keys, observed=True).indices.values():
+            name, *job = jobs[keys].iloc[places[0]]
             same = _same(self.references, list(JOB), tuple(job))
             own = same[same["device"] == name]
             batches = jobs["batch_size"].iloc[places].to_numpy()
@@ -194,7 +195,7 @@ def fit(networks: pd.DataFrame, devices: Mapping[str, Device], left_out: LeftOut
         for quantity in QUANTITIES
         if len(pooled)
     }
-    return JobPower(found.curves, found.typical, found.references, calibrations)
+    return replace(found, calibrations=calibrations)
 
 
 def _usable(networks: pd.DataFrame, devices: Mapping[str, Device]) -> pd.DataFrame:
@@ -229,12 +230,12 @@ def _runs(rows: pd.DataFrame, board: float) -> tuple[LimitedRuns, pd.DataFrame]:
     """Return the runs of one device relative to those at the highest limit, and the latter as references."""
     keys = [*JOB, "batch_size", "optimizer"]
     limit = np.minimum(rows["power_limit_w"].fillna(board) / board, 1.0)
-    table_ = rows.assign(limit=limit, fraction=rows["power_w"] / board)
-    top = table_.sort_values("limit").groupby(keys, observed=True, dropna=False).tail(1)
+    relative = rows.assign(limit=limit, fraction=rows["power_w"] / board)
+    top = relative.sort_values("limit").groupby(keys, observed=True, dropna=False).tail(1)
     references = top.rename(columns={"time_s": "epoch_s", "fraction": "demand"})[
         [*JOB, "batch_size", "epoch_s", "demand"]
     ]
-    joined = table_.merge(
+    joined = relative.merge(
         top[[*keys, "time_s", "fraction"]].rename(columns={"time_s": "free_s", "fraction": "demand"}), on=keys
     )
     arrays = {
@@ -262,7 +263,13 @@ def _same(references: pd.DataFrame, keys: list[str], key: Any) -> pd.DataFrame:
 
 
 def _over_batch(rows: pd.DataFrame, batches: Floats, quantity: str) -> Floats:
-    """Return a quantity at batch sizes: a line between the logarithms of the two nearest measured ones."""
-    mean = np.log(rows.groupby("batch_size")[quantity].mean())
-    at = np.interp(np.log(batches), np.log(mean.index.to_numpy(dtype="float64")), mean.to_numpy())
-    return np.asarray(np.exp(at), dtype="float64")
+    """Return a quantity at batch sizes: a line between the logarithms of the two nearest measured ones.
+
+    If the batch size is unknown, or those of all rows are, it is the geometric mean over the measured ones.
+    """
+    mean = np.log(rows.groupby("batch_size", dropna=False)[quantity].mean())
+    known = mean[mean.index.notna()]
+    if known.empty:
+        return np.full(len(batches), np.exp(mean.iloc[0]))
+    at = np.interp(np.log(batches), np.log(known.index.to_numpy(dtype="float64")), known.to_numpy())
+    return np.asarray(np.exp(np.where(np.isnan(batches), known.mean(), at)), dtype="float64")

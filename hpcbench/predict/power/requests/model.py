@@ -1,4 +1,4 @@
-"""Time, power and energy of requests to language models: a batch of prompts, and the tokens that answer them.
+"""Time, power and energy of requests to language models: a batch of prompts, and the generated tokens.
 
 The prompt is bound by compute: 2 FLOPs per parameter and token. Each further token reads all weights and the cache of
 keys and values once (R. Pope et al., "Efficiently scaling transformer inference", MLSys 2023, section 2). If the cache
@@ -17,6 +17,7 @@ import pandas as pd
 from hpcbench.predict.calibration.intervals import Calibration, calibrated
 from hpcbench.predict.calibration.stored import all_from_json, all_to_json
 from hpcbench.predict.devices.device import BFLOAT16, Device
+from hpcbench.predict.operators.device_columns import of_rows
 from hpcbench.predict.power.least_squares import relative
 from hpcbench.predict.power.networks import QUANTITIES, TIME, log_errors
 from hpcbench.predict.power.operators import ENERGY, POWER, SEEN, UNSEEN
@@ -38,9 +39,8 @@ _STRENGTH = 0.1
 _ROWS_WITHOUT_EFFECT = 2.0
 # Expected errors of logarithms, on measured devices and on others: assumptions, which calibrations scale.
 SPREAD = {SEEN: 0.15, UNSEEN: 0.30}
-_PRIOR_FACTOR = (
-    1.7  # half an interval over the expected error: the 90 % quantile of the size of normal errors, rounded up
-)
+# Half an interval over the expected error: the 90 % quantile of the size of normal errors, rounded up.
+_PRIOR_FACTOR = 1.7
 _COLUMNS = ("weights_s", "cache_s", "compute_s", "steps")
 
 
@@ -57,13 +57,13 @@ class RequestPower:
     def estimate(self, requests: pd.DataFrame, devices: Mapping[str, Device]) -> dict[str, Estimate]:
         """Return the time in seconds, power in watts and energy in joules of each row's batch of requests."""
         demand, reason = demands(requests, devices)
-        board = requests["device"].map(lambda name: devices[name].board_power_w if name in devices else np.nan)
+        board_w = of_rows(requests, devices, lambda device: device.board_power_w)
         parts = demand[list(_COLUMNS)].to_numpy(dtype="float64")
         effects = requests["library"].map(self.libraries).fillna(0.0).to_numpy(dtype="float64")
         with np.errstate(divide="ignore", invalid="ignore"):
             time_s = parts @ self.time
             fraction = np.minimum(_terms(parts, time_s) @ self.power * np.exp(effects), 1.0)
-            log_time, log_power = np.log(time_s), np.log(fraction * board.to_numpy(dtype="float64"))
+            log_time, log_power = np.log(time_s), np.log(fraction * board_w)
         spread = self.spread(requests)
         return {
             TIME: Estimate(log_time, spread, reason),
@@ -141,6 +141,8 @@ def _refusal(row: Mapping[Any, Any], device: Device | None, size: LanguageModel 
         return "requests on several devices have no model"
     if size is None:
         return f"the size of the model {row['network']} is unknown: its name has no number of parameters, like 7b"
+    if not (row["batch_size"] > 0 and row["sequence_length"] + row["new_tokens"] > 0):
+        return "the batch size or the number of tokens is unknown or zero"
     return ""
 
 
@@ -167,9 +169,8 @@ def _fitted(rows: pd.DataFrame, devices: Mapping[str, Device]) -> RequestPower:
     demand, _ = demands(rows, devices)
     parts = demand[list(_COLUMNS)].to_numpy(dtype="float64")
     time_s = rows["time_s"].to_numpy(dtype="float64")
-    board = rows["device"].map(lambda name: devices[name].board_power_w).to_numpy(dtype="float64")
     weights = np.ones(len(rows))
-    fraction = rows["power_w"].to_numpy(dtype="float64") / board
+    fraction = rows["power_w"].to_numpy(dtype="float64") / of_rows(rows, devices, lambda device: device.board_power_w)
     found = RequestPower(
         relative(parts, time_s, TIME_PRIOR, _STRENGTH, weights),
         relative(_terms(parts, time_s), fraction, POWER_PRIOR, _STRENGTH, weights),

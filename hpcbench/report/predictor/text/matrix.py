@@ -105,7 +105,8 @@ def _best_of_cases(predictions: Predictions, wanted: Wanted, quantity_name: str)
     for rows in by_case(predictions.results).values():
         errors = predictions.errors_of(rows, quantity_name)
         if wanted.within_s is not None and quantity_name == ENERGY:
-            yield _words(within(rows, wanted.within_s, predictions.states, errors).best)
+            found = within(rows, wanted.within_s, predictions.states, errors)
+            yield _words(None if found.is_only_known else found.best)
         else:
             yield _words(best_device(rows, quantity_name, errors))
 

@@ -25,39 +25,42 @@ _FAR = 1.0  # standard deviations from the measured operators
 _BEST = {TIME: "is fastest", ENERGY: "needs least energy", PRICE: "is cheapest"}
 _AS_GOOD = {TIME: "may be as fast", ENERGY: "may need as little energy", PRICE: "may be as cheap"}
 NOUN = {TIME: "time", ENERGY: "energy", PRICE: "cost"}
+_LESS = {TIME: "less time", ENERGY: "less energy", PRICE: "lower cost"}
 
 
 def host_limits(names: Sequence[str]) -> str:
     """Return that the host limits the time of a case on all devices, so that they cannot be compared."""
     return (
-        f"The host limits the time on {in_short_list(names)}: it launches kernels more slowly than they compute. "
-        "A larger batch shows which device is faster."
+        f"The host limits the time on {in_short_list(names)}: it launches kernels more slowly than these devices run "
+        "them. To compare the devices, predict a larger batch."
     )
 
 
-def recommendation(found: Recommendation, quantity: str) -> str:
+def recommendation(found: Recommendation, quantity: str, limit: str = "") -> str:
     """Return which candidate is best and by how much, or that the result is inconclusive.
 
     `h100 is fastest: 41 % less time than a100 (90 % PI 35 to 52 %)`, or `Inconclusive: a100 may be as fast as h100. The
-    predicted time ratio of h100 to a100 is 0.95x (90 % PI 0.83 to 1.09)`. Empty for a single candidate.
+    predicted time ratio of h100 to a100 is 0.95x (90 % PI 0.83 to 1.09)`. Empty for a single candidate. With a `limit`,
+    the candidates are those whose time is within it.
     """
     if not found.others:
         return ""
     best = found.best.label
     if found.is_certain:
         other = found.others[0]
-        return (
-            f"{best} {_BEST[quantity]}: {_less(other, quantity)} than {other.candidate.label} {_interval(other.ratio)}."
-        )
+        among = f"Of the devices within {limit}, " if limit else ""
+        less = f"{_less(other, quantity)} than {other.candidate.label} {_interval(other.ratio)}"
+        return f"{among}{best} {_BEST[quantity]}: {less}."
     rivals, first = in_short_list([each.candidate.label for each in found.rivals]), found.rivals[0]
     interval = f"(90 % PI {first.ratio.low:.2f} to {first.ratio.high:.2f})"
     compared = f"{NOUN[quantity]} ratio of {best} to {first.candidate.label}"
     ratio = f"The predicted {compared} is {times(first.ratio.value)} {interval}."
-    return f"Inconclusive: {rivals} {_AS_GOOD[quantity]} as {best}. {ratio}"
+    among = f" among the devices within {limit}" if limit else ""
+    return f"Inconclusive{among}: {rivals} {_AS_GOOD[quantity]} as {best}. {ratio}"
 
 
 def _less(other: Compared, quantity: str) -> str:
-    return f"{_percent(1.0 - other.ratio.value)} less {NOUN[quantity]}"
+    return f"{_percent(1.0 - other.ratio.value)} {_LESS[quantity]}"
 
 
 def _interval(ratio: Ratio) -> str:
@@ -93,29 +96,35 @@ def best_state(best: BestState) -> str:
 
 
 def within_limit(found: WithinLimit) -> Iterator[str]:
-    """Yield which candidates keep a limit of the time, which may keep it, which do not, and the best of the first."""
+    """Yield the best candidate within a limit of the time, then which candidates are within it, may be or are not.
+
+    A candidate is within the limit if its whole interval is. A single device is not recommended.
+    """
     limit = duration(found.limit_s)
     parts = (
         (f"Within {limit}", found.limited.within),
         (f"May be within {limit}", found.limited.uncertain),
         (f"Not within {limit}", found.limited.above),
     )
+    if len({each.device for _, members in parts for each in members}) > 1:
+        yield _of_those_within(found, limit)
+    if found.state:
+        yield best_state(found.state)
     yield from (f"{words}: {_names(members)}." for words, members in parts if members)
-    if not found.limited.within:
-        yield f"No device has its whole 90 % PI within {limit}."
-    elif found.best is None:
-        yield f"No energy is predicted for those within {limit}."
-    else:
-        yield _of_those_within(found.best, limit)
-        if found.state:
-            yield best_state(found.state)
 
 
-def _of_those_within(best: Recommendation, limit: str) -> str:
+def _of_those_within(found: WithinLimit, limit: str) -> str:
     """Return which device is recommended within a limit of the time: the only one, or the one with least energy."""
-    if not best.others:
-        return f"Recommended within {limit}: {best.best.label}, the only device whose whole 90 % PI is within it."
-    return f"{'Recommended' if best.is_certain else 'Result'} within {limit}: {recommendation(best, ENERGY)}"
+    if not found.limited.within:
+        return f"No device is recommended: none has its whole 90 % PI within {limit}."
+    if found.best is None:
+        return f"No device is recommended: the energy of those within {limit} is not predicted."
+    if found.best.others:
+        return recommendation(found.best, ENERGY, limit)
+    if found.is_only_known:
+        only = f"only the energy of {found.best.best.device} is predicted"
+        return f"No device is recommended: of those within {limit}, {only}."
+    return f"{found.best.best.label} is recommended: only this device has its whole 90 % PI within {limit}."
 
 
 def _names(members: Sequence[Candidate]) -> str:

@@ -1,4 +1,4 @@
-"""What a user asks of predictions, and the sentences that answer it for a case."""
+"""The recommendations that a user requests, and their sentences for a case."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def _is_limited_by_host(rows: pd.DataFrame) -> bool:
 
 
 def bases(rows: pd.DataFrame) -> list[str]:
-    """Return what the predictions of a case rest on, for its devices."""
+    """Return what the predictions of a case are based on, for its devices."""
     answered = rows[(rows["reason"] == "") & (rows["state"] == "")]
     texts = ((row["device"], [sentences.basis(row), sentences.power_basis(row)]) for _, row in answered.iterrows())
     return sentences.grouped((device, "; ".join(filter(None, each))) for device, each in texts)

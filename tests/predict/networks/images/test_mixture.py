@@ -16,7 +16,7 @@ def _form(power: float) -> Form:
 
 def test_a_time_is_the_power_mean_of_device_and_host() -> None:
     mixture = Mixture(np.log([1.0, 2.0, 1.0]), np.zeros((3, 1)))
-    log_time, fractions = mixture.parts(np.array([[1.0, 1.0, 4.0]]), np.zeros((1, 1)), _form(2.0))
+    log_time, fractions = mixture.log_times(np.array([[1.0, 1.0, 4.0]]), np.zeros((1, 1)), _form(2.0))
     assert np.exp(log_time) == pytest.approx([5.0])  # 3 of the device and 4 of the host
     assert fractions[0] == pytest.approx([9 / 25 / 3, 9 / 25 * 2 / 3, 16 / 25])
 
@@ -27,7 +27,7 @@ def test_a_fit_finds_the_factors_and_the_effect_of_a_condition() -> None:
     condition = draw.integers(0, 2, size=(400, 1)).astype(float)
     true = Mixture(np.log([1.5, 3.0, 2.0]), np.array([[0.7], [0.0], [0.0]]))
     form = _form(1.0)
-    log_time = true.parts(seconds, condition, form)[0]
+    log_time = true.log_times(seconds, condition, form)[0]
     found = fit_mixture(seconds, condition, log_time, np.ones(400), form)
     assert found.level == pytest.approx(true.level, abs=0.02)
     assert found.effects == pytest.approx(true.effects, abs=0.03)

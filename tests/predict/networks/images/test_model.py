@@ -137,6 +137,12 @@ def test_one_family_leaves_out_networks_and_one_network_has_the_prior(rows: pd.D
     assert alone.intervals[GPU] == prior_intervals()
 
 
+def test_networks_are_left_out_whatever_their_first_letter(rows: pd.DataFrame) -> None:
+    capital = rows.assign(network=rows["network"] + "_other", gmacs=1.0).replace({"network": {"wide_other": "Wide"}})
+    found = fit(pd.concat([rows, capital], ignore_index=True), SMALL, DEVICES)
+    assert found.intervals[GPU].seen.clusters == 4  # networks with errors
+
+
 def test_a_new_device_has_the_errors_of_new_networks_too(model: ImageNetworks) -> None:
     found = model.intervals[GPU]
     assert all(found.unseen.quantiles[name] >= value for name, value in found.seen.quantiles.items())

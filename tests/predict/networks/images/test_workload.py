@@ -54,3 +54,18 @@ def test_reasons_of_networks_without_operators(small: Catalog) -> None:
 def test_a_network_without_images_resembles_none(small: Catalog) -> None:
     found = workload(_rows({"network": "wide_x", "gmacs": 1.0, "image_size": math.nan, "sequence_length": 64}), small)
     assert "not in the catalog" in found.reason[0]
+
+
+@pytest.mark.parametrize("size", [0.0, -32.0, math.inf])
+def test_an_image_size_that_is_not_above_zero_is_refused(small: Catalog, size: float) -> None:
+    found = workload(_rows({"network": "net", "image_size": size}, {"network": "net"}), small)
+    assert list(found.reason) == ["network 'net': image size is not above 0", ""]
+
+
+def test_a_network_without_a_number_of_parameters_is_compared_with_the_catalog_once(
+    small: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found: list[str] = []
+    monkeypatch.setattr(Catalog, "find", lambda catalog, name, mparams: found.append(name))
+    workload(_rows(*[{"network": name, "gmacs": 1.0} for name in ("wide_x", "other", "wide_x")]), small)
+    assert found == ["wide_x", "other"]

@@ -87,3 +87,16 @@ def test_without_data_a_job_may_draw_a_fifth_of_the_limit_and_never_more_than_it
     assert found["predicted"].iloc[-1] == pytest.approx(0.88 * 250.0, rel=0.01)
     assert found["lower"].iloc[-1] < 0.2 * 250.0
     assert found["upper"].to_numpy() == pytest.approx(LIMITS)
+
+
+def test_jobs_of_unknown_batch_size_have_the_mean_of_the_measured_ones() -> None:
+    small, large = epochs("card", 1000.0), epochs("card", 4000.0).assign(batch_size=64.0)
+    model = jobs.fit(pd.concat([small, large], ignore_index=True), DEVICES)
+    free = small.iloc[-1:]
+    found = {
+        size: float(np.exp(model.estimate(free.assign(batch_size=size), DEVICES)["time_s"].log_value[0]))
+        for size in (32.0, 64.0, np.nan)
+    }
+    assert list(found.values()) == pytest.approx([1000.0, 4000.0, 2000.0], rel=1e-3)
+    unknown = jobs.fit(small.assign(batch_size=np.nan), DEVICES).estimate(free, DEVICES)
+    assert np.exp(unknown["time_s"].log_value) == pytest.approx([1000.0], rel=1e-3)

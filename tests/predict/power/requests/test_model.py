@@ -78,3 +78,21 @@ def test_libraries_have_powers_of_their_own() -> None:
     assert model.libraries["hot"] - model.libraries["calm"] == pytest.approx(0.75 * np.log(1.2), rel=0.1)
     hot, calm = (model.estimate(asked(library=name), DEVICES)["power_w"].log_value for name in ("hot", "calm"))
     assert (hot > calm).all()
+
+
+@pytest.mark.parametrize("unknown", [{"new_tokens": np.nan}, {"batch_size": 0.0}, {"batch_size": np.nan}])
+def test_requests_of_unknown_size_are_refused_and_do_not_count(unknown: dict[str, float]) -> None:
+    rows = asked()
+    found = requests.RequestPower().estimate(rows, DEVICES)
+    rows = rows.assign(time_s=np.exp(found["time_s"].log_value), power_w=np.exp(found["power_w"].log_value))
+    wrong = rows.assign(**unknown).iloc[:1]
+    assert list(requests.demands(wrong, DEVICES)[1]) == ["the batch size or the number of tokens is unknown or zero"]
+    both = requests.fit(pd.concat([rows, wrong], ignore_index=True), DEVICES)
+    alone = requests.fit(rows, DEVICES)
+    assert both.time == pytest.approx(alone.time)
+    assert both.libraries == alone.libraries
+
+
+def test_a_request_without_any_token_is_refused() -> None:
+    _, reason = requests.demands(asked(sequence_length=0.0, new_tokens=0.0), DEVICES)
+    assert (reason != "").all()
