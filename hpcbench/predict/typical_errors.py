@@ -12,10 +12,10 @@ import pandas as pd
 from hpcbench.predict.devices.device import Device
 from hpcbench.predict.sets.data_set import DataSet
 from hpcbench.predict.tables.network_kinds import network_kinds
+from hpcbench.predict.tables.operators import TARGETS
 
-_ROWS = 100  # of each kind
+_ROWS = 100  # of each kind, at least, if it has so many
 _UNSEEN = "a device like "  # begins the name of a device that differs from one in the data only by its name
-_QUANTITIES = ("time_s", "power_w", "energy_j")
 
 Predictions = Callable[[DataSet], Mapping[str, pd.DataFrame]]  # by quantity, of all rows of one table
 
@@ -47,7 +47,7 @@ def typical_errors(data: DataSet, operators: Predictions, networks: Predictions)
     found: list[TypicalError] = []
     sample = _sample(data)
     twin = _renamed(sample)
-    quantities = _QUANTITIES if _has_power(data) else _QUANTITIES[:1]
+    quantities = TARGETS if _has_power(data) else TARGETS[:1]
     for kinds, predict in ((sample.operators["kind"], operators), (network_kinds(sample.networks), networks)):
         if kinds.empty:
             continue
@@ -63,7 +63,7 @@ def typical_errors(data: DataSet, operators: Predictions, networks: Predictions)
 
 def _has_power(data: DataSet) -> bool:
     tables = (data.operators, data.networks)
-    return any(bool(table[name].notna().any()) for table in tables for name in _QUANTITIES[1:])
+    return any(bool(table[name].notna().any()) for table in tables for name in TARGETS[1:])
 
 
 def _sample(data: DataSet) -> DataSet:

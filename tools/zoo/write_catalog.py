@@ -48,14 +48,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _entry(library: str, name: str) -> dict[str, Any]:
     model, size = networks.built(library, name)
     parameters = sum(weight.numel() for weight in model.parameters())
-    tensors = len(list(model.parameters()))
     few, many = (calls_of(model, _images(batch, size)) for batch in BATCHES)
     if len(few) != len(many):  # the first pass fills what the network keeps
         few = calls_of(model, _images(BATCHES[0], size))
     larger = max(_MULTIPLE, round(size * _GROWTH / _MULTIPLE) * _MULTIPLE)
     grown = _calls_or_none(model, _images(BATCHES[0], larger))
     rows = summary(few, many, grown, (larger / size) ** 2)
-    return {"image_size": size, "parameters": parameters, "tensors": tensors, "operators": rows}
+    return {"image_size": size, "parameters": parameters, "operators": rows}
 
 
 def _calls_or_none(model: torch.nn.Module, images: torch.Tensor) -> list[Call] | None:

@@ -10,7 +10,6 @@ from hpcbench.core.samples import INTERFERENCE
 from hpcbench.predict.measured.profiles import RUN, profiled
 from hpcbench.predict.measured.records import recorded
 from hpcbench.predict.sets.data_set import DataSet, cleaned, merged
-from hpcbench.predict.tables import operators as table
 from hpcbench.util.text import plural
 
 PROFILE_COLUMNS = ("arguments", "calls_per_step", "stream_s", "requested_clock_mhz")  # that identify a profile
@@ -31,7 +30,7 @@ def of_profile(profile: pd.DataFrame, file: str, contaminated: pd.DataFrame | No
     default = profile["requested_clock_mhz"].isna().to_numpy()
     networks, operators = (
         rows.assign(clock_mhz=rows["clock_mhz"].mask(default[rows["row"]]))
-        for rows in (found.networks, table.complete(found.operators))
+        for rows in (found.networks, found.operators)
     )
     return cleaned(DataSet(operators, networks, found.lists, flaws=_flaws(file, "row", found.left_out)))
 

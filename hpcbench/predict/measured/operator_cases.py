@@ -63,17 +63,19 @@ def _conv2d(of: products.Conv2d, phase: str) -> Work:
     images, channels, height, width = of.output().shape
     taps = of.filter_h * of.filter_w
     pixels, inputs = images * height * width, of.n * of.h * of.w
-    macs = pixels * channels * of.c_in * taps
-    work = {
-        FORWARD: lambda: {**product(1, pixels, channels, of.c_in * taps), "kind": table.CONV},
-        OF_INPUTS: lambda: {
-            **product(1, inputs, of.c_in, macs / (inputs * of.c_in)),
-            "kind": table.CONV_INPUT_GRADIENT,
-        },
-        OF_WEIGHTS: lambda: {**product(1, channels, of.c_in * taps, pixels), "kind": table.CONV_WEIGHT_GRADIENT},
-    }[phase]()
-    kernel, stride = math.sqrt(taps), math.sqrt(of.stride_h * of.stride_w)
-    return {**work, "function": "conv2d", "kernel": kernel, "stride": stride, "layout": CHANNELS_FIRST}
+    sizes = {
+        FORWARD: (pixels, channels, of.c_in * taps),
+        OF_INPUTS: (inputs, of.c_in, pixels * channels * taps / inputs),  # as many MACs as the forward pass
+        OF_WEIGHTS: (channels, of.c_in * taps, pixels),
+    }[phase]
+    return {
+        **product(1, *sizes),
+        "kind": _CONVOLUTIONS[phase],
+        "function": "conv2d",
+        "kernel": math.sqrt(taps),
+        "stride": math.sqrt(of.stride_h * of.stride_w),
+        "layout": CHANNELS_FIRST,
+    }
 
 
 def _attention(of: products.Attention, phase: str) -> Work:
@@ -118,10 +120,12 @@ def _pooling(of: reductions.Pooling, phase: str) -> Work:
     return {**work, "kernel": of.kernel, "stride": of.stride}
 
 
-_PRODUCTS = (
-    *(table.GEMM, table.BATCHED_GEMM),
-    *(table.CONV, table.CONV_INPUT_GRADIENT, table.CONV_WEIGHT_GRADIENT),
-)
+_CONVOLUTIONS = {
+    FORWARD: table.CONV,
+    OF_INPUTS: table.CONV_INPUT_GRADIENT,
+    OF_WEIGHTS: table.CONV_WEIGHT_GRADIENT,
+}
+_PRODUCTS = (table.GEMM, table.BATCHED_GEMM, *_CONVOLUTIONS.values())
 _SEPARATE = (products.Gemm, products.Linear, products.Conv2d)  # whose gradients are kernels of their own
 _CONVERTERS: Mapping[type[Operator], Callable[[Any, str], Work]] = {
     products.Gemm: lambda of, phase: _product(1, of.m, of.n, of.k, phase),

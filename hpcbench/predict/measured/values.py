@@ -17,11 +17,8 @@ def numbers(frame: pd.DataFrame, *names: str) -> Floats:
     return np.asarray(found, dtype=np.float64)
 
 
-def texts(frame: pd.DataFrame, *names: str) -> pd.Series:
-    """Return the first of these columns that is not empty, row by row, as text; empty if all are."""
-    found = pd.Series("", index=frame.index, dtype="object")
-    for name in names:
-        if name in frame:
-            known = frame[name].astype("object").where(frame[name].notna(), "").map(str)
-            found = found.where(found != "", known)
-    return found
+def texts(frame: pd.DataFrame, name: str) -> pd.Series:
+    """Return a column as text; empty in rows without a value, or if it is absent."""
+    if name not in frame:
+        return pd.Series("", index=frame.index, dtype="object")
+    return frame[name].astype("object").where(frame[name].notna(), "").map(str)

@@ -53,8 +53,8 @@ def _tiles(rows: pd.DataFrame) -> tuple[Floats, Floats]:
     """
     m, n, k = (rows[name].to_numpy(dtype="float64") for name in ("m", "n", "k"))
     whole = np.ceil(m / _TILE) * np.ceil(n / _TILE) * _TILE**2 / (m * n)
-    has_tiles = rows["kind"].isin(PRODUCTS).to_numpy() & np.isfinite(whole) & np.isfinite(k)
-    return np.where(has_tiles, whole, 1.0), np.where(has_tiles, _MORE_STEPS / k, 0.0)
+    has_tiles = rows["kind"].isin(PRODUCTS).to_numpy() & np.isfinite(whole) & (k > 0)
+    return np.where(has_tiles, whole, 1.0), _MORE_STEPS / np.where(has_tiles, k, np.inf)
 
 
 def _sustained_fraction(rows: pd.DataFrame, devices: Mapping[str, Device]) -> Floats:

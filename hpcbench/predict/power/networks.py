@@ -112,8 +112,18 @@ def reasons(
     described = networks["device"].isin(set(devices)).to_numpy()
     listed = activity["memory_s"].notna().to_numpy()
     timed = np.ones(len(networks), dtype=bool) if time is None else time.seconds > 0
-    choices = ["the device has no description", "the operators of the network are unknown", "the time is unknown"]
-    return np.select([~described, ~listed, ~timed], choices, default="").astype(object)
+    choices = {
+        "the device has no description": ~described,
+        "the operators of the network are unknown": ~listed,
+        "the time is unknown": ~timed,
+        "the clock or the power limit is not above 0": _without_clock(networks),
+    }
+    return np.select(list(choices.values()), list(choices), default="").astype(object)
+
+
+def _without_clock(networks: pd.DataFrame) -> np.ndarray:
+    """Return which rows have a clock or a power limit that is zero or negative: a device does not run in this state."""
+    return np.asarray((networks[["clock_mhz", "power_limit_w"]] <= 0).any(axis=1))
 
 
 def with_known_lists(networks: pd.DataFrame, lists: pd.DataFrame) -> pd.DataFrame:
@@ -139,6 +149,7 @@ def measured_rows(
         & networks["list_id"].isin(set(lists["list_id"]))
         & (networks["time_s"] > 0)
         & (networks["power_w"] > 0)
+        & ~_without_clock(networks)
     ]
     found = {}
     for name, rows in usable.groupby("device", observed=True):

@@ -36,6 +36,7 @@ _SPREAD = {SEEN: learned.SPREAD, UNSEEN: PRIOR_SPREAD}
 _OF_DEVICES = Expected(0.15, 4.0)
 _MOST_CALIBRATED = 6000  # rows of one device whose errors calibrate the intervals
 _IMPOSSIBLE = 1.2  # times the board power: sensors are wrong, or the description is
+_LEAST_POWER = 1e-3  # over the board power, so that the logarithm of a power exists
 
 
 @dataclass(frozen=True)
@@ -105,13 +106,16 @@ class OperatorPower:
         clock = np.minimum(rows["clock_mhz"].fillna(device.boost_mhz).to_numpy(dtype="float64") / device.boost_mhz, 1.0)
         model = self.fleet.of_operators(name)
         work = activity(rows, devices)
-        log_power = np.log(np.maximum(model.power(work, time_s, clock), 1e-3))
+
+        def log_power_at(clock: Floats) -> Floats:
+            return np.log(np.maximum(model.power(work, time_s, clock), _LEAST_POWER))
+
+        log_power = log_power_at(clock)
         own = self._by_shape(rows)
         if own.any():
             by_shape = self.learned[name].log_value(features(rows, devices, bounds(rows, devices)), rows)
-            full = np.log(np.maximum(model.power(work, time_s, np.ones(len(rows))), 1e-3))
             # The measurements are at the boost clock; utilization gives the ratio of clocks.
-            log_power = np.where(own, by_shape + log_power - full, log_power)
+            log_power = np.where(own, by_shape + log_power - log_power_at(np.ones(len(rows))), log_power)
         log_power = log_power + np.where(own, 0.0, carried.correction(self.carried, rows, devices))
         return np.asarray(np.log(device.board_power_w) + np.minimum(log_power, np.log(model.cap * limit)))
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from hpcbench.predict.calibration import stored
 from hpcbench.predict.calibration.intervals import OF_VENDORS, Calibration, new_draw
@@ -51,55 +52,55 @@ class OperatorTime:
         log_value, spread = np.full(len(operators), np.nan), np.full(len(operators), np.nan)
         if answered.any():
             asked = prepare(operators[answered], devices, in_stream)
-            log_value[answered], raw = self.core.log_times(asked)
+            log_value[answered], spread[answered] = self._log_times(asked)
             if in_stream:
                 log_value[answered] += IN_NETWORK * self.core.prior_fraction(asked)
-            spread[answered] = raw * (1.0 + _WIDER * np.minimum(self._distance(asked), _FARTHEST))
         return Estimate(log_value, spread, why)
 
-    def predict(self, operators: pd.DataFrame, devices: Mapping[str, Device], in_stream: bool = False) -> pd.DataFrame:
-        """Return the predictions of `estimate` with their intervals and their basis, as `prediction.COLUMNS`."""
-        found = self.estimate(operators, devices, in_stream)
-        half = np.full(len(operators), np.nan)
-        basis = self.basis(operators, devices)
-        answered = found.reason == ""
-        if answered.any():
-            asked = prepare(operators[answered], devices, in_stream)
-            own = self._half_width(asked, found.spread[answered], basis["seen"].to_numpy()[answered])
-            of_vendors = self._of_vendors(operators.loc[answered, "device"], devices)
-            half[answered] = np.hypot(own, of_vendors * self.core.unknown(asked))
-        return pd.concat([prediction_table(found.log_value, half, found.reason), basis.drop(columns="seen")], axis=1)
+    def predict(self, operators: pd.DataFrame, devices: Mapping[str, Device]) -> pd.DataFrame:
+        """Return the predictions of `estimate` with their intervals and their basis, as `prediction.COLUMNS`.
+
+        The column `timing` decides whether times have the cost of a launch.
+        """
+        why = reasons(operators, devices).to_numpy(dtype="object")
+        answered = why == ""
+        log_value, half = np.full(len(operators), np.nan), np.full(len(operators), np.nan)
+        asked = prepare(operators[answered], devices) if answered.any() else None
+        if asked is not None:
+            log_value[answered], spread = self._log_times(asked)
+            of_vendors = self._of_vendors(asked.rows["device"], devices) * self.core.unknown(asked)
+            half[answered] = np.hypot(self._half_width(asked, spread), of_vendors)
+        return pd.concat([prediction_table(log_value, half, why), self._basis(asked, answered)], axis=1)
 
     def basis(self, operators: pd.DataFrame, devices: Mapping[str, Device]) -> pd.DataFrame:
         """Return the measurements that the prediction of each row is based on.
 
-        `basis_rows` and `basis_devices` count the measurements of its family, `distance` is how far it is from them
-        in standard deviations, and `seen` whether its device is among them.
+        `basis_rows` and `basis_devices` count the measurements of its family, and `distance` is how far it is from them
+        in standard deviations; 0 and NaN without any.
         """
-        count = len(operators)
-        found = pd.DataFrame(
-            {
-                "basis_rows": np.zeros(count, dtype="int64"),
-                "basis_devices": np.zeros(count, dtype="int64"),
-                "distance": np.full(count, np.nan),
-                "seen": np.zeros(count, dtype=bool),
-            }
-        )
         answered = (reasons(operators, devices) == "").to_numpy()
-        if not answered.any():
-            return found
-        asked = prepare(operators[answered], devices)
-        by_family = pd.Series(self.rows, dtype="int64").groupby(lambda key: key.split("|")[0])
-        found.loc[answered, "basis_rows"] = asked.family.map(by_family.sum()).fillna(0).to_numpy(dtype="int64")
-        found.loc[answered, "basis_devices"] = asked.family.map(by_family.size()).fillna(0).to_numpy(dtype="int64")
-        found.loc[answered, "distance"] = np.where(asked.family.isin(list(self.hulls)), self._distance(asked), np.nan)
-        own = (asked.family + "|" + asked.names).map(dict(self.rows)).fillna(0)
-        found.loc[answered, "seen"] = (own >= _SEEN).to_numpy()
-        return found
+        return self._basis(prepare(operators[answered], devices) if answered.any() else None, answered)
 
-    def _half_width(self, asked: Prepared, spread: Floats, seen: np.ndarray) -> Floats:
+    def _basis(self, asked: Prepared | None, answered: NDArray[np.bool_]) -> pd.DataFrame:
+        """Return `basis` for rows of which those that are answered are prepared."""
+        counts = {name: np.zeros(len(answered), dtype="int64") for name in ("basis_rows", "basis_devices")}
+        distance = np.full(len(answered), np.nan)
+        if asked is not None:
+            by_family = pd.Series(self.rows, dtype="int64").groupby(lambda key: key.split("|")[0])
+            for name, each in (("basis_rows", by_family.sum()), ("basis_devices", by_family.size())):
+                counts[name][answered] = asked.family.map(each).fillna(0).to_numpy(dtype="int64")
+            distance[answered] = np.where(asked.family.isin(list(self.hulls)), self._distance(asked), np.nan)
+        return pd.DataFrame({**counts, "distance": distance})
+
+    def _log_times(self, asked: Prepared) -> tuple[Floats, Floats]:
+        """Return the logarithms of times in seconds, and their spread, which grows with the distance from the fit."""
+        log_value, spread = self.core.log_times(asked)
+        return log_value, spread * (1.0 + _WIDER * np.minimum(self._distance(asked), _FARTHEST))
+
+    def _half_width(self, asked: Prepared, spread: Floats) -> Floats:
         """Return half the width of intervals; families without a model have the calibration of the prior."""
         is_few = asked.names.isin(list(self.core.few)).to_numpy()
+        seen = ((asked.family + "|" + asked.names).map(dict(self.rows)).fillna(0) >= _SEEN).to_numpy()
         of_others = np.where(seen, half_width(self.seen, asked, spread), half_width(self.unseen, asked, spread))
         fitted = np.where(is_few, self._of_few(asked, spread), of_others) if is_few.any() else of_others
         modelled = asked.family.isin(list(self.core.efficiencies)).to_numpy()

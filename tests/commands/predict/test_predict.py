@@ -101,7 +101,9 @@ def test_a_case_that_cannot_be_predicted_has_its_reason(predict: Callable[..., A
     done = predict("--device", GPUS, batches=(4, 13, 14), expect=1)
     assert "not predicted: it is odd" in done.stdout
     assert "of the predicted time (limit: 10 %): mine.secret.default" in done.stdout
-    assert "error: no case can be predicted: it is odd\n" in predict("--device", GPUS, batches=(14,), expect=2).stderr
+    error = predict("--device", GPUS, batches=(14,), expect=2).stderr
+    assert "error: no case can be predicted: it is odd\n" in error
+    assert "hint: predict another experiment or a model: hpcbench list experiments" in error
 
 
 @pytest.mark.parametrize(

@@ -61,6 +61,10 @@ def test_models_are_fitted_written_and_shown(invoke: CommandLine, train: str) ->
     assert "power" not in shown, "no power was measured"
 
 
+def test_a_source_that_is_named_twice_counts_once(invoke: CommandLine, train: str) -> None:
+    assert "wrote models fitted on 60 rows to" in invoke("predictor", "fit", train, train).stderr
+
+
 def test_a_model_file_that_is_too_large_is_refused(invoke: CommandLine) -> None:
     file = invoke.workspace / "fleet.json"
     with file.open("wb") as opened:

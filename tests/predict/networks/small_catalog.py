@@ -19,11 +19,11 @@ CONTENT: dict[str, Any] = {
     ],
     "networks": {
         "timm": {
-            "net": {"image_size": 32, "parameters": 2_000_000, "tensors": 4, "operators": [[0, 1], [1, 1], [2, 3]]},
-            "wide": {"image_size": 32, "parameters": 50_000_000, "tensors": 6, "operators": [[0, 2], [1, 1], [4, 1]]},
+            "net": {"image_size": 32, "parameters": 2_000_000, "operators": [[0, 1], [1, 1], [2, 3]]},
+            "wide": {"image_size": 32, "parameters": 50_000_000, "operators": [[0, 2], [1, 1], [4, 1]]},
         },
         "torchvision": {
-            "net": {"image_size": 32, "parameters": 3_000_000, "tensors": 4, "operators": [[0, 1], [3, 2], [1, 1]]},
+            "net": {"image_size": 32, "parameters": 3_000_000, "operators": [[0, 1], [3, 2], [1, 1]]},
         },
     },
     "old_names": {"old_net_name": "wide"},

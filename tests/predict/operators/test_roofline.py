@@ -74,3 +74,5 @@ def test_products_are_computed_in_whole_tiles_with_more_steps() -> None:
     product = rows(batch=1.0, m=96.0, n=64.0, k=32.0, bytes=0.0)
     found = sustained_bounds(product, {"a": device("a")}).compute_s[0]
     assert found == pytest.approx(2.0 * (128 / 96) * 2)
+    empty = rows(batch=1.0, m=96.0, n=64.0, k=0.0, bytes=0.0)
+    assert sustained_bounds(empty, {"a": device("a")}).compute_s[0] == pytest.approx(2.0)

@@ -157,3 +157,15 @@ def test_a_device_with_one_measured_network_is_more_certain_than_others() -> Non
     found = predicted_networks(model, rows)["energy_j"]
     width = np.log(found["upper"] / found["predicted"]).groupby(rows["device"]).max()
     assert width.to_dict() == pytest.approx({"card": 0.25, "other": 0.51})
+
+
+@pytest.mark.parametrize("column", ["clock_mhz", "power_limit_w"])
+def test_steps_at_a_clock_or_limit_of_zero_are_refused_and_do_not_count(column: str) -> None:
+    rows = steps(("card",))
+    wrong = rows.iloc[:3].assign(**{column: 0.0})
+    both = power.fit(operators().iloc[:0], pd.concat([rows, wrong], ignore_index=True), lists(), DEVICES)
+    alone = power.fit(operators().iloc[:0], rows, lists(), DEVICES)
+    assert both.fleet.of("card").coefficients == pytest.approx(alone.fleet.of("card").coefficients)
+    found = predicted_networks(alone, wrong)["time_s"]
+    assert set(found["reason"]) == {"the clock or the power limit is not above 0"}
+    assert found["predicted"].isna().all()

@@ -31,7 +31,6 @@ class Entry:
     name: str
     image_size: float
     parameters: float
-    tensors: float  # of parameters
     places: NDArray[np.int64]
     calls: NDArray[np.int64]
 
@@ -109,4 +108,4 @@ def catalog_of(content: Mapping[str, Any]) -> Catalog:
 
 def _entry(name: str, entry: Mapping[str, Any]) -> Entry:
     pairs = np.array(entry["operators"], dtype="int64").reshape(-1, 2)
-    return Entry(name, entry["image_size"], entry["parameters"], entry["tensors"], pairs[:, 0], pairs[:, 1])
+    return Entry(name, entry["image_size"], entry["parameters"], pairs[:, 0], pairs[:, 1])

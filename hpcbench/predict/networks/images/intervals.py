@@ -53,11 +53,11 @@ class Intervals:
     spread: Spread
     ratios: RatioErrors
 
-    def of(self, rows: PreparedImages, features: Floats, seen: NDArray[np.bool_]) -> tuple[Floats, Floats]:
-        """Return the spread of each row, and half the width of its interval, as differences of logarithms."""
+    def half_width(self, rows: PreparedImages, features: Floats, seen: NDArray[np.bool_]) -> Floats:
+        """Return half the width of the 90 % interval of each row, as a difference of logarithms."""
         spread = self.spread.of(features)
         group = rows.rows["phase"]
-        return spread, np.where(seen, self.seen.half_width(group, spread), self.unseen.half_width(group, spread))
+        return np.where(seen, self.seen.half_width(group, spread), self.unseen.half_width(group, spread))
 
     def to_json(self) -> dict[str, Any]:
         """Return the intervals as a dict of JSON types."""

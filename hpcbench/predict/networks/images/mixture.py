@@ -21,6 +21,7 @@ from hpcbench.predict.tables.prediction import Floats
 
 _LEAST = 1e-30  # second: stands for none
 _LINEAR_ABOVE = 0.1  # difference of logarithms above which the loss is linear
+_MOST_ITERATIONS = 300
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,6 @@ class Form:
     prior: Floats
     ridge: float
     drift: float
-    iterations: int = 300
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ def fit_mixture(seconds: Floats, conditions: Floats, log_time: Floats, weights: 
         return float(value), np.concatenate([of_level, of_effects.ravel()])
 
     first = np.concatenate([start.level, start.effects.ravel()])
-    found = minimize(loss, first, jac=True, method="L-BFGS-B", options={"maxiter": form.iterations})
+    found = minimize(loss, first, jac=True, method="L-BFGS-B", options={"maxiter": _MOST_ITERATIONS})
     return Mixture(found.x[:count], found.x[count:].reshape(count, width))
 
 

@@ -17,7 +17,7 @@ from hpcbench.predict.networks.images.core import ImageCore, fit_core, groups, m
 from hpcbench.predict.networks.images.intervals import Intervals, fit_intervals, prior_intervals
 from hpcbench.predict.networks.images.prepared import PreparedImages, prepare
 from hpcbench.predict.operators.states import lowered
-from hpcbench.predict.tables.prediction import Estimate, Floats
+from hpcbench.predict.tables.prediction import Floats
 from hpcbench.predict.tables.prediction import table as prediction_table
 
 _FEWEST = 30  # rows of a kind of device for a fit
@@ -36,19 +36,18 @@ class ImageNetworks:
     conditions: frozenset[str]
     catalog: Catalog
 
-    def estimate(self, networks: pd.DataFrame, devices: Mapping[str, Device]) -> Estimate:
-        """Return the seconds of one step of each row of a table of networks, on the device that it names."""
-        return self._estimated(*prepare(networks, self.catalog, devices))[0]
-
     def predict(self, networks: pd.DataFrame, devices: Mapping[str, Device]) -> pd.DataFrame:
-        """Return the predictions of `estimate` with their intervals and their basis, as `prediction.COLUMNS`."""
+        """Return the seconds of one step of each row of a table of networks, on the device that it names.
+
+        The table has the columns `prediction.COLUMNS`: intervals, reasons of refusals, and what a row is based on.
+        """
         asked, reason = prepare(networks, self.catalog, devices)
-        found, half = self._estimated(asked, reason)
+        log_value, half = self._estimated(asked, reason)
         rows = np.zeros(len(networks), dtype="int64")
         rows[reason == ""] = groups(asked.rows).map(self.rows).fillna(0).to_numpy(dtype="int64")
         measured = {name.rsplit("|", 2)[0] for name in self.rows}
         basis = np.where(rows > 0, rows, sum(self.rows.values()))
-        table = prediction_table(found.log_value, half, found.reason)
+        table = prediction_table(log_value, half, reason)
         return table.assign(basis_rows=basis, basis_devices=len(measured), distance=np.nan)
 
     def knows(self, networks: pd.DataFrame, devices: Mapping[str, Device]) -> NDArray[np.bool_]:
@@ -68,16 +67,17 @@ class ImageNetworks:
             (self.intervals[each].ratios for each in kinds), key=lambda each: each.factor, default=PRIOR_OF_RATIOS
         )
 
-    def _estimated(self, asked: PreparedImages, reason: NDArray[np.object_]) -> tuple[Estimate, Floats]:
-        log_value, spread, half = (np.full(len(reason), np.nan) for _ in range(3))
+    def _estimated(self, asked: PreparedImages, reason: NDArray[np.object_]) -> tuple[Floats, Floats]:
+        """Return logarithms of times and half the widths of their intervals, one value per reason; NaN if refused."""
+        log_value, half = np.full(len(reason), np.nan), np.full(len(reason), np.nan)
         places = np.flatnonzero(reason == "")
         for kind, core in self.cores.items():
             mask = asked.kind == kind
             if mask.any():
                 rows = asked.select(mask)
                 log_value[places[mask]], _, found = core.log_times(rows)
-                spread[places[mask]], half[places[mask]] = self.intervals[kind].of(rows, found, self._seen(rows))
-        return Estimate(log_value, spread, reason), half
+                half[places[mask]] = self.intervals[kind].half_width(rows, found, self._seen(rows))
+        return log_value, half
 
     def _seen(self, rows: PreparedImages) -> NDArray[np.bool_]:
         return groups(rows.rows).isin(list(self.rows)).to_numpy()

@@ -30,7 +30,6 @@ class Workload:
 
     operators: pd.DataFrame
     parameters: Floats
-    tensors: Floats
     reason: NDArray[np.object_]
 
 
@@ -54,7 +53,6 @@ def workload(networks: pd.DataFrame, catalog: Catalog) -> Workload:
     return Workload(
         operators.assign(place=places, calls=calls.astype("float64")),
         np.array([entry.parameters if entry else math.nan for entry in entries]),
-        np.array([entry.tensors if entry else math.nan for entry in entries]),
         reason,
     )
 

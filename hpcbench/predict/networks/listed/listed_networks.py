@@ -45,8 +45,6 @@ class ListedNetworks:
     calibrations: Mapping[str, Calibration]  # by what is known of a device
     network_devices: frozenset[str]  # devices with measured whole networks
     operator_rows: Mapping[str, int]  # measured times of operators by device
-    networks: tuple[str, ...]
-    rows: int  # measured times that the ratio was fitted on
     ratio_errors: RatioErrors  # of step times of two devices that a fit did not see
 
     def estimate(
@@ -115,8 +113,6 @@ class ListedNetworks:
             "calibrations": all_to_json(self.calibrations),
             "network_devices": sorted(self.network_devices),
             "operator_rows": dict(self.operator_rows),
-            "networks": list(self.networks),
-            "rows": self.rows,
             "ratio_errors": asdict(self.ratio_errors),
         }
 
@@ -135,8 +131,6 @@ class ListedNetworks:
             calibrations=all_from_json(data["calibrations"]),
             network_devices=frozenset(data["network_devices"]),
             operator_rows=data["operator_rows"],
-            networks=tuple(data["networks"]),
-            rows=int(data["rows"]),
             ratio_errors=RatioErrors(**data["ratio_errors"]),
         )
 
@@ -175,7 +169,7 @@ def fit(
     regular_time = regular.fit(operators, devices, similar)
     times = measured_times(operators, used["device"].unique(), regular_time)
     known = _rows(operators, devices)
-    prior = ListedNetworks(similar, times, SumRatio({}), left_out.PRIOR, frozenset(), known, (), 0, PRIOR_OF_RATIOS)
+    prior = ListedNetworks(similar, times, SumRatio({}), left_out.PRIOR, frozenset(), known, PRIOR_OF_RATIOS)
     if used.empty:
         return prior
     launched = kernels(lists)
@@ -197,8 +191,6 @@ def fit(
         calibrations=left_out.calibrations(full, new, unseen),
         network_devices=frozenset(full.rows["device"]),
         operator_rows=known,
-        networks=tuple(sorted(full.rows["network"].unique())),
-        rows=len(full.rows),
         ratio_errors=left_out.errors_of_ratios(full, unseen),
     )
 

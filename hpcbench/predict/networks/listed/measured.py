@@ -67,7 +67,7 @@ class MeasuredTime:
     @property
     def devices(self) -> frozenset[str]:
         """Return the devices with measured times."""
-        return frozenset(key.partition(_SEPARATOR)[0] for key in self.times)
+        return frozenset(key.rsplit(_SEPARATOR, len(_KEY) - 1)[0] for key in self.times)
 
     def to_json(self) -> dict[str, Any]:
         """Return the measured times as JSON types, without `others`: clock, limit and logarithm of seconds by key."""

@@ -39,7 +39,7 @@ def observations(networks: pd.DataFrame, sums: pd.DataFrame, devices: Mapping[st
     for quantity, seconds in targets.measured(networks).items():
         log_sums, design = log_sums_and_design(networks, sums, quantity, devices)
         fit_on = targets.usable(seconds) & np.isfinite(log_sums)
-        found = networks.loc[fit_on, ["device", "network", "phase", "execution", "list_id"]]
+        found = networks.loc[fit_on, ["device", "network", "list_id"]]
         rows.append(
             found.assign(
                 quantity=quantity,

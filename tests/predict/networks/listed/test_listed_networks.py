@@ -187,7 +187,7 @@ def test_a_network_that_would_be_refused_is_not_fitted_on() -> None:
         for networks in (_step(1.2), pd.concat([_step(1.2), refused], ignore_index=True))
     ]
     assert models[0].to_json() == models[1].to_json()
-    assert fit(refused, listed, DEVICES, NOTHING, Constant()).rows == 0
+    assert fit(refused, listed, DEVICES, NOTHING, Constant()).network_devices == frozenset()
 
 
 def test_a_device_of_measured_operators_has_the_errors_of_networks_that_were_not_profiled() -> None:
