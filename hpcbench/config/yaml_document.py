@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 MAX_FILE_BYTES = 10_000_000
 MAX_VALUES = 500_000  # including expanded aliases, against alias bombs
 MAX_DEPTH = 40
-_MAPPING = "write one `key: value` per line, beginning with `name: NAME`"
+_MAPPING = "write one `key: value` per line"
 _SYNTAX = "check the indentation, brackets and quotes of this line and of the one before"
 
 

@@ -274,3 +274,9 @@ def test_any_text_is_either_data_or_refused(text: str) -> None:
     except UserError as error:
         outcome = str(error)
     assert isinstance(outcome, dict) or str(outcome).startswith("f.yaml")
+
+
+def test_an_empty_file_has_a_hint_that_fits_each_kind_of_file() -> None:
+    with pytest.raises(UserError, match="the file is empty") as error:
+        parse_yaml("", "devices.yaml")
+    assert error.value.hint == "write one `key: value` per line"

@@ -68,6 +68,17 @@ def test_an_onnx_file_with_a_custom_operator(
 
 
 @pytest.mark.framework
+def test_an_onnx_file_with_products_after_a_custom_operator(
+    listed: Listed, environment_python: Callable[[str], Path], tmp_path: Path
+) -> None:
+    graph = CUSTOM.replace('node("Relu", "b")', 'node("Relu", "b", "c"), node("MatMul", "c k", "d")')
+    subprocess.run([environment_python("onnxruntime"), "-c", graph, HERE], check=True, cwd=tmp_path)
+    (found,) = listed("onnxruntime", {"framework": "onnxruntime", "model": "onnx:custom.onnx"})
+    expected = "model: the work of MatMul is unknown: it follows mine.Whirl, an operator that ONNX does not define"
+    assert (found.reason, list(found.operators)) == (expected, [])
+
+
+@pytest.mark.framework
 @pytest.mark.parametrize("model", ["torchvision/resnet18", "timm/vit_tiny_patch16_224", "transformers/distilbert"])
 def test_networks_of_libraries(listed: Listed, model: str) -> None:
     case = {"framework": "pytorch", "model": model}

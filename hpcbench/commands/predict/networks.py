@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 ONNX_SUFFIX = ".onnx"
 _BATCHES = "--batch-size"
+_OTHERS = "predict another experiment or a model: hpcbench list experiments; hpcbench list models"
 _IN_EXPERIMENTS = "in an experiment: --set 'matrix.batch_size=[1,8]'"
 
 
@@ -111,7 +112,7 @@ class PlannedNetworks:
         if (found.cases["refused"] != "").all():
             reasons = list(dict.fromkeys(found.cases["refused"]))
             if len(reasons) == 1:
-                raise UserError(f"no case can be predicted: {reasons[0]}", hint=lists[first.id].hint)
+                raise UserError(f"no case can be predicted: {reasons[0]}", hint=lists[first.id].hint or _OTHERS)
             raise UserError("no case can be predicted", hint=f"the first case: {reasons[0]}")
         for each in dict.fromkeys(f"{each.reason}; {each.hint}" for each in lists.values() if each.hint):
             print_warning(each)

@@ -22,7 +22,7 @@ from hpcbench.commands.shared.predictions.models import Models, models_of
 from hpcbench.errors import UserError
 from hpcbench.predict.choice.cost import price_of
 from hpcbench.predict.results.predictions import Predictions, Question, predict
-from hpcbench.predict.results.table import ENERGY, PRICE, TIME
+from hpcbench.predict.results.table import ENERGY, PRICE, TIME, for_files
 from hpcbench.report.export.atomic_files import write_text
 from hpcbench.report.export.csv_parquet import write_csv
 from hpcbench.report.load.devices import known_devices
@@ -170,7 +170,7 @@ def predict_command(
         write_figures(_figures(made), figures, wanted_formats, theme, "no time and energy is predicted")
     writers = {
         "json": lambda file: write_text(predictions_json(made, wanted), file),
-        "csv": lambda file: write_csv(made.results, file),
+        "csv": lambda file: write_csv(for_files(made.results), file),
         "html": lambda file: _write_page(made, wanted, chosen.shown, file),
     }
     write_outputs(asked, writers, dict.fromkeys(writers, plural(len(made.results), "prediction")))

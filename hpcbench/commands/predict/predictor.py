@@ -176,6 +176,8 @@ def _refuse(sources: Sequence[str], flaws: Sequence[str]) -> NoReturn:
     what = f"no usable measurements in {names}: models not written"
     complete = "name data with measurements, or complete the runs of the sweep first"
     hint = "correct the data that the warnings name" if flaws else complete
+    if any("interference" in flaw for flaw in flaws):
+        hint = "measure again on an idle machine; for a sweep: hpcbench resume SWEEP --interference"
     raise UserError(what, hint=f"{hint}\ndocs/reference/predictor-data.md lists what a fit requires")
 
 

@@ -26,9 +26,10 @@ from hpcbench.util.console import print_warning, print_warnings
 def training_data(context: click.Context, sources: Sequence[str]) -> DataSet:
     """Return the rows to train on of folders, files and sweeps, merged; its flaws name measurements in wrong units.
 
-    Print a warning for tables with unknown names. Raise UserError for invalid data, and for a source that is not found.
+    A source that is named several times counts once. Print a warning for tables with unknown names. Raise UserError for
+    invalid data, and for a source that is not found.
     """
-    found = [_source(context, source) for source in sources]
+    found = [_source(context, source) for source in dict.fromkeys(sources)]
     data = described(merged(*found), _known(context))
     return replace(data, flaws=(*data.flaws, *implausible(data.operators, data.devices)))
 

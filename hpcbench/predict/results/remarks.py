@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from hpcbench.predict.devices.device import GPU, Device
+from hpcbench.predict.devices.device import CPU, GPU, Device
 from hpcbench.predict.operators.device_columns import PRECISIONS
 from hpcbench.predict.results.table import OF_LIST, SOURCE, Explanation
 
@@ -21,13 +21,14 @@ def remarks(
 ) -> list[str]:
     """Return the remarks on each row of a table of results, separated by SEPARATOR; empty for rows without a time.
 
-    `asked` are its rows as of `cases.asked`. Rows have a remark on clocks if a clock of their device was asked for and
-    its lowest clock is unknown, and on power limits if limits of other devices only were asked for.
+    `asked` are its rows as of `cases.asked`. Rows on CPUs have a remark on cores if the case does not use all of them.
+    Rows have a remark on clocks if a clock of their device was asked for and its lowest clock is unknown, and on power
+    limits if limits of other devices only were asked for.
     """
     with_clocks = set(asked.loc[asked["clock_mhz"].notna(), "device"])
     with_limits = set(asked.loc[asked["power_limit_w"].notna(), "device"])
     rows = zip(
-        *(asked["device"], asked["dtype"].fillna(""), results["reason"], results[SOURCE]),
+        *(asked["device"], asked["dtype"].fillna(""), asked["threads"], results["reason"], results[SOURCE]),
         *(explained.unknown, explained.unknown_operators),
         strict=True,
     )
@@ -37,12 +38,13 @@ def remarks(
                 *(_on_unknown(unknown, names) if source == OF_LIST else ()),
                 *(_on_peaks(devices[name]) if name in devices else ()),
                 *(_on_dtype(devices[name], dtype) if name in devices else ()),
+                *(_on_cores(devices[name], threads) if name in devices else ()),
                 *(_on_states(devices[name], name, with_clocks, with_limits) if name in devices else ()),
             ]
         )
         if reason == ""
         else ""
-        for name, dtype, reason, source, unknown, names in rows
+        for name, dtype, threads, reason, source, unknown, names in rows
     ]
 
 
@@ -62,6 +64,11 @@ def _on_dtype(device: Device, dtype: str) -> Iterator[str]:
     used = device.computed_in(precision) if precision else None
     if used != precision:
         yield f"rate of {dtype} matrix products unknown (predicted at the rate of {used})"
+
+
+def _on_cores(device: Device, threads: float) -> Iterator[str]:
+    if device.kind == CPU and threads < device.units:  # NaN is all cores
+        yield f"predicted on {threads:.0f} of {device.units:.0f} cores (cpus_per_task, intra_op_threads)"
 
 
 def _on_states(device: Device, name: str, with_clocks: set[str], with_limits: set[str]) -> Iterator[str]:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from hpcbench.predict.results.work import work
+from hpcbench.predict.results.work import BATCH_SIZE, work
 from hpcbench.predict.tables.operators import too_much_unknown
 from hpcbench.predict.tables.prediction import VALUES
 
@@ -22,6 +22,7 @@ ROWS, DEVICES, OWN_ROWS, COVERED, MEASURED, DISTANCE = OF_TIME = (
     *("covered_fraction", "measured_fraction", "distance"),
 )
 BASIS = (*OF_TIME, "power_devices", "power_measured")  # what the time and the power are based on
+_COUNTS = (BATCH_SIZE, ROWS, DEVICES, OWN_ROWS, "power_devices")  # columns of whole numbers
 SOURCE = "predicted_from"  # of the time: the sum of a list of operators, or an image network known by its name
 OF_LIST, OF_NAME = "operators", "image network"
 FITS, CAPACITY = "fits", "device_memory_bytes"
@@ -84,6 +85,11 @@ def results(
     found["device_measured"] = asked["device"].isin(list(measured))
     found[SOURCE] = _source(predictions.get(TIME), refused)
     return found.join(_basis(predictions.get(TIME), explained, index)).reset_index(drop=True)
+
+
+def for_files(found: pd.DataFrame) -> pd.DataFrame:
+    """Return a table of results with counts as integers, which are null if they are unknown."""
+    return found.astype({name: "Int64" for name in _COUNTS if name in found})
 
 
 def _basis(time: pd.DataFrame | None, explained: Explanation | None, index: pd.Index) -> pd.DataFrame:

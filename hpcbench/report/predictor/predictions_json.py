@@ -10,7 +10,7 @@ import pandas as pd
 from hpcbench.predict.choice.recommendation import Recommendation
 from hpcbench.predict.results.choices import BestState, best_device, best_states, by_case, within
 from hpcbench.predict.results.overview import overview, overview_within
-from hpcbench.predict.results.table import ENERGY
+from hpcbench.predict.results.table import ENERGY, for_files
 from hpcbench.predict.tables.prediction import LEVEL
 from hpcbench.report.export.json_text import json_text
 from hpcbench.report.predictor.text.summary import Wanted, recommendations
@@ -31,7 +31,7 @@ def predictions_json(predictions: Predictions, wanted: Wanted) -> str:
         "currency": predictions.currency or None,
         "overview": _overview(predictions, wanted),
         "recommendations": [_of_case(case, rows, predictions, wanted) for case, rows in found.items()],
-        "predictions": predictions.results.to_dict("records"),
+        "predictions": for_files(predictions.results).astype("object").to_dict("records"),
         "shares": predictions.shares.to_dict("records"),
     }
     return json_text(document)

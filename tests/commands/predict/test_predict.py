@@ -93,13 +93,17 @@ def test_json_and_csv_have_a_row_for_each_case_device_and_state(predict: Callabl
     assert rows[0]["time_s"] < rows[1]["time_s"]
     table = list(csv.DictReader(io.StringIO(predict("--device", GPUS, "--clock", "1000", "--csv", "-").stdout)))
     assert [row["time_s"] for row in table] == [str(row["time_s"]) for row in rows]
+    assert [row["batch_size"] for row in table] == ["4"] * 4 + ["8"] * 4
+    assert [(type(row["batch_size"]), row["basis_rows"]) for row in rows] == [(int, 0)] * 8
 
 
 def test_a_case_that_cannot_be_predicted_has_its_reason(predict: Callable[..., Any]) -> None:
     done = predict("--device", GPUS, batches=(4, 13, 14), expect=1)
     assert "not predicted: it is odd" in done.stdout
     assert "of the predicted time (limit: 10 %): mine.secret.default" in done.stdout
-    assert "error: no case can be predicted: it is odd\n" in predict("--device", GPUS, batches=(14,), expect=2).stderr
+    error = predict("--device", GPUS, batches=(14,), expect=2).stderr
+    assert "error: no case can be predicted: it is odd\n" in error
+    assert "hint: predict another experiment or a model: hpcbench list experiments" in error
 
 
 @pytest.mark.parametrize(

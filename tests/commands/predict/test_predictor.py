@@ -61,6 +61,10 @@ def test_models_are_fitted_written_and_shown(invoke: CommandLine, train: str) ->
     assert "power" not in shown, "no power was measured"
 
 
+def test_a_source_that_is_named_twice_counts_once(invoke: CommandLine, train: str) -> None:
+    assert "wrote models fitted on 60 rows to" in invoke("predictor", "fit", train, train).stderr
+
+
 def test_a_model_file_that_is_too_large_is_refused(invoke: CommandLine) -> None:
     file = invoke.workspace / "fleet.json"
     with file.open("wb") as opened:
@@ -279,6 +283,13 @@ def test_data_without_a_usable_row_are_an_error(invoke: CommandLine) -> None:
     assert "GPU X: 30 rows left out" in error
     assert f"error: no usable measurements in '{folder}': models not written hint: correct the data" in error
     assert not (invoke.workspace / "mine.json").exists()
+
+
+def test_data_with_interference_alone_have_a_hint(invoke: CommandLine) -> None:
+    rows = operators(("GPU A",), 1).assign(interference="true")
+    folder = write(invoke.workspace / "data", operators_time=rows)
+    error = one_line(invoke("predictor", "fit", folder, "-o", "mine.json", expect=2).stderr)
+    assert "hint: measure again on an idle machine; for a sweep: hpcbench resume SWEEP --interference" in error
 
 
 def test_misspelt_targets_of_rows_to_predict_are_named(invoke: CommandLine, train: str) -> None:

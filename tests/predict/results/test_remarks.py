@@ -1,4 +1,4 @@
-"""Remarks on predictions: unknown operators, data types without a rate, and states that a device may not support."""
+"""Remarks on predictions: unknown operators, data types without a rate, unused cores, and states of a device."""
 
 from __future__ import annotations
 
@@ -23,12 +23,14 @@ def remarks_on(
     unknown: float = 0.0,
     reason: str = "",
     source: str = table.OF_LIST,
+    threads: float = math.nan,
 ) -> list[str]:
     rows = [(name, each) for name, own in states.items() for each in (State(), *own)]
     asked = pd.DataFrame(
         {
             "device": [name for name, _ in rows],
             "dtype": dtype,
+            "threads": threads,
             "clock_mhz": [each.clock_mhz for _, each in rows],
             "power_limit_w": [each.power_limit_w for _, each in rows],
         }
@@ -47,6 +49,17 @@ def test_a_data_type_without_a_rate_has_a_remark() -> None:
     assert remarks_on({"t4": []}, {"t4": T4}, "float16") == [""]
     assert remarks_on({"t4": []}, {"t4": T4}, "float32") == [""]
     assert remarks_on({"other": []}, {"t4": T4}, "bfloat16") == [""]
+
+
+def test_cores_that_a_case_does_not_use_have_a_remark() -> None:
+    cpus = Device(**{**vars(T4), "kind": CPU, "units": 64})
+    assert remarks_on({"a": []}, {"a": cpus}, threads=2) == [
+        "predicted on 2 of 64 cores (cpus_per_task, intra_op_threads)"
+    ]
+    assert remarks_on({"a": []}, {"a": cpus}, threads=64) == [""]
+    assert remarks_on({"a": []}, {"a": cpus}) == [""]
+    assert remarks_on({"a": []}, {"a": cpus}, threads=2, reason="no list") == [""]
+    assert remarks_on({"t4": []}, {"t4": T4}, threads=2) == [""]
 
 
 def test_peaks_under_load_have_a_remark() -> None:

@@ -28,11 +28,16 @@ def total(graph: Any, shapes: Shapes) -> Tuple[int, List[str]]:
 
     These are operators without a formula here, with unknown shapes, and in bodies of loops and conditions.
     """
-    counts = [(node.op_type, of_node(node, shapes)) for node in graph.node if _PRODUCTS.search(node.op_type)]
+    counts = [(node.op_type, of_node(node, shapes)) for node in graph.node if is_product(node)]
     _, *bodies = graphs(graph)
     missed = [name for name, count in counts if count is None]
-    missed += [node.op_type for body in bodies for node in body.node if _PRODUCTS.search(node.op_type)]
+    missed += [node.op_type for body in bodies for node in body.node if is_product(node)]
     return sum(count or 0 for _, count in counts), _remarks(missed)
+
+
+def is_product(node: Any) -> bool:
+    """Return whether an operator is a matrix product, a convolution, attention or a recurrent layer."""
+    return bool(_PRODUCTS.search(node.op_type))
 
 
 def of_node(node: Any, shapes: Shapes) -> Optional[int]:

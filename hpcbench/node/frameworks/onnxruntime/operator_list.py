@@ -9,11 +9,12 @@ from dataclasses import replace
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 import onnx
-from onnx import helper
+from onnx import defs, helper
 
 from ....core.profiling.operator_list import ListedOperator, OperatorList
 from ....core.profiling.operator_row import FORWARD
 from ....models.source import source_of
+from ...errors import BadModel
 from ...workload.problem import Problem
 from . import flops, model_file, model_inputs, shapes
 
@@ -44,7 +45,10 @@ class _Tensor(NamedTuple):
 
 
 def operators_of(problem: Problem) -> OperatorList:
-    """Return the operators of a forward pass of a batch. Raise BadModel if the file or its inputs are not valid."""
+    """Return the operators of a forward pass of a batch.
+
+    Raise BadModel if the file or its inputs are not valid, or if the work after a custom operator is unknown.
+    """
     parameters = problem.parameters
     path = source_of(parameters["model"]).name
     model = model_file.load(path)
@@ -53,8 +57,27 @@ def operators_of(problem: Problem) -> OperatorList:
     )
     sizes = {name: (parameters["batch_size"], *each.shape) for name, each in inputs.items()}
     concrete, known = shapes.concrete(model, sizes)
+    _check_custom(concrete.graph, known)
     found = _listed(concrete.graph, known, _types(concrete))
     return OperatorList("", operators=found, parameter_count=model_file.parameter_count(model))
+
+
+def _check_custom(graph: Any, known: shapes.Shapes) -> None:
+    """Raise BadModel if the FLOPs of a product are unknown because it follows a custom operator.
+
+    ONNX infers no shapes after operators that it does not define.
+    """
+    after: Dict[str, str] = {}  # tensors of unknown shape, with the custom operator before them
+    for node in graph.node:
+        before = next((after[name] for name in node.input if name in after), None)
+        if before and flops.is_product(node) and flops.of_node(node, known) is None:
+            what = "model: the work of %s is unknown: it follows %s, an operator that ONNX does not define"
+            raise BadModel(what % (node.op_type, before))
+        domain = "" if node.domain in _STANDARD else node.domain
+        if not before and not defs.has(node.op_type, domain=domain):
+            before = ".".join(filter(None, (domain, node.op_type)))
+        if before:
+            after.update({name: before for name in node.output if name not in known})
 
 
 def _listed(graph: Any, known: shapes.Shapes, types: Dict[str, str]) -> List[ListedOperator]:
