@@ -76,7 +76,7 @@ def _outputs(model: onnx.ModelProto, node: Any, values: _Values, known: shapes.S
 
 
 def _is_of_constants(node: Any, values: _Values, known: shapes.Shapes) -> bool:
-    """Return whether its inputs are constants, and its outputs are not known to be large."""
+    """Return whether its inputs are constants, and its outputs are small, as far as their shapes are known."""
     if not node.input or node.op_type in _RANDOM or any(name and name not in values for name in node.input):
         return False
     return all(math.prod(known.get(name, ())) <= _MAX_ELEMENTS for name in node.output)

@@ -1,7 +1,7 @@
 """List the operators of an ONNX graph without running it: one row per node with equal shapes and attributes.
 
 Operators of inputs that are all constant, or shapes, are left out: ONNX Runtime computes them once. Operators that it
-fuses into a product are left out, too. Other fusions are not known.
+fuses into a product are left out, too. Other fusions are unknown.
 """
 
 import json
