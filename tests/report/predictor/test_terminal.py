@@ -215,6 +215,11 @@ def test_many_cases_have_a_row_each() -> None:
     assert energies[2].split() == ["gpt2", "0", "23.0", "33.0", "17.4", "l40s"]
 
 
+def test_many_cases_on_one_device_have_no_recommended_device() -> None:
+    lines = _many(20, 100, wanted=Wanted((TIME,)), devices=GPUS[:1]).splitlines()[2:]
+    assert lines[1].split() == ["model", "batch_size", GPUS[0]]
+
+
 def test_many_cases_name_what_the_files_have() -> None:
     assert "--html shows the intervals and best clocks of each case, and" in _many(20, 100)
     assert "--html shows the intervals and best clocks of the first 20 cases, and" in _many(21, 100)

@@ -25,6 +25,7 @@ from hpcbench.predict.operators.device_columns import of_pairs
 from hpcbench.predict.operators.precision import precisions
 from hpcbench.predict.tables.prediction import Estimate
 
+_WITHOUT_SIZE = "the FLOPs and bytes are not finite and above 0"
 _LEAST_S = 5e-6  # of one kernel and the gap to the next one: graph replays of public sets go down to 2 us, calls to 25
 # Assumptions: other values (2 and 8 years, weights of 0.1 and 1) change the mean error of the public sets on left-out
 # devices, which is 11 %, by at most 1 point.
@@ -69,7 +70,10 @@ class RegularTime:
             log_efficiency = of_pairs(rows, keys[own], devices, self._log_efficiency)
             spread[own] = of_pairs(rows, keys[own], devices, self._spread)
             full_s = seconds_at_full_rate(rows, devices)
-            log_value[own] = np.log(full_s / np.exp(log_efficiency) + _LEAST_S)
+            sizes = rows[["flops", "bytes"]].fillna(0.0)
+            has_size = (np.isfinite(sizes) & (sizes >= 0)).all(axis=1).to_numpy() & (full_s > 0)
+            reason[own] = np.where(has_size, "", _WITHOUT_SIZE)
+            log_value[own] = np.log(np.where(has_size, full_s, np.nan) / np.exp(log_efficiency) + _LEAST_S)
         return Estimate(log_value, spread, reason)
 
     def without(self, device: str) -> RegularTime:

@@ -37,7 +37,7 @@ class Matrix:
 def matrices(
     predictions: Predictions, wanted: Wanted, states: frozenset[str], width: int | None = None
 ) -> Iterator[Matrix]:
-    """Yield a table for each wanted quantity that is predicted.
+    """Yield a table for each wanted quantity that is predicted; without a recommended device if there is no choice.
 
     The columns of devices are in the order of the results. All tables drop the same devices if one of them is wider
     than `width` terminal cells, first those that are far from the lowest value of each quantity. `states` are the
@@ -62,7 +62,8 @@ def matrices(
         devices = [Column(str(device), tuple(map(written, values[device])), ranks[device]) for device in values.columns]
         best = Column(_header(name, wanted), tuple(_best_of_cases(predictions, wanted, name)), is_text=True)
         title = f"Predicted {each.title} ({unit})" if unit else f"Predicted {each.title}"
-        tables.append(Matrix(title, (*_of_labels(labels), *devices, best)))
+        has_choice = len(devices) > 1 or wanted.within_s is not None
+        tables.append(Matrix(title, (*_of_labels(labels), *devices, *([best] if has_choice else []))))
     yield from tables if width is None else _fitting(tables, width)
 
 

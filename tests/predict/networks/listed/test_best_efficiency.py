@@ -83,3 +83,12 @@ def test_an_unseen_device_has_the_efficiency_of_those_of_its_vendor_and_age() ->
 def test_the_model_survives_json() -> None:
     model = regular.fit(some_operators("first", 0.8), DEVICES, Constant())
     assert regular.RegularTime.from_json(model.to_json(), model.others) == model
+
+
+@pytest.mark.parametrize("size", [0.0, np.nan, np.inf, -1.0])
+def test_operators_without_a_size_are_not_predicted(size: float) -> None:
+    model = regular.fit(some_operators("first", 0.8), DEVICES, Constant())
+    asked = table.complete(pd.DataFrame([gemm(64, 64, 64)])).assign(device="first", flops=size, bytes=size)
+    found = model.estimate(asked, DEVICES, True)
+    assert np.isnan(found.log_value[0])
+    assert found.reason[0] == "the FLOPs and bytes are not finite and above 0"
