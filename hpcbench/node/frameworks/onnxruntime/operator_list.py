@@ -111,17 +111,17 @@ def _constant(graph: Any, weights: Set[str]) -> Set[str]:
 
 def _operator(node: Any, tensors: Dict[str, _Tensor], weights: Set[str], count: Optional[int]) -> ListedOperator:
     library = _LIBRARY if node.domain in _STANDARD else node.domain.replace(".", "_")
-    inputs = [tensors.get(name) for name in node.input]
+    inputs = [tensors[name] for name in node.input if name in tensors]
     outputs = [tensors[name] for name in node.output if name in tensors]
     arguments = {
         "attributes": _attributes(node.attribute),
-        "inputs": [each and each.described() for each in inputs],
+        "inputs": [_described(name, tensors) for name in node.input],
         "outputs": [each.described() for each in outputs],
     }
     is_view = library == _LIBRARY and (node.op_type in _VIEWS or _moves_no_data(node, tensors))
     written = sum(each.bytes for each in outputs)
     is_lookup = node.op_type == "Gather" and library == _LIBRARY  # it reads as many rows as it returns
-    read = written if is_lookup else sum(each.bytes for each in inputs if each)
+    read = written if is_lookup else sum(each.bytes for each in inputs)
     return ListedOperator(
         kind=_VIEW if is_view else _KIND,
         operator="%s.%s" % (library, node.op_type),
@@ -135,6 +135,13 @@ def _operator(node: Any, tensors: Dict[str, _Tensor], weights: Set[str], count: 
         dtype=outputs[0].dtype if outputs else None,
         flops=count,
     )
+
+
+def _described(name: str, tensors: Dict[str, _Tensor]) -> Optional[Dict[str, Any]]:
+    """Return an input of an operator: empty if its shape is unknown, and None if the operator does not have it."""
+    if not name:
+        return None
+    return tensors[name].described() if name in tensors else {}
 
 
 def _moves_no_data(node: Any, tensors: Dict[str, _Tensor]) -> bool:
