@@ -37,6 +37,11 @@ def kernel(time_s: Floats, floor_s: Floats, events_s: Floats) -> Floats:
     return np.maximum(found, _LEAST_FRACTION * time_s)
 
 
+def longest_kernel(time_s: Floats, floor_s: Floats, events_s: Floats) -> Floats:
+    """Return the time of a kernel in seconds, or the largest one where the call's time does not show it."""
+    return kernel(np.maximum(time_s, _ABOVE * floor_s), floor_s, events_s)
+
+
 def sensitivity(device_s: Floats, floor_s: Floats, events_s: Floats) -> Floats:
     """Return the derivative of the logarithm of a call's time by that of its kernel's time: 0 to 1."""
     whole = measured(device_s, floor_s, events_s)
