@@ -31,7 +31,7 @@ _ROW_WISE_TREES, _TREES = (8, 100), (31, 20)
 _OWN_TREES = (31, 10)  # of one device, which has fewer rows
 _QUARTILES = 1.349  # between those of a standard normal distribution
 _LEAST_SCATTER = 0.01  # of a subject, as a logarithm
-_ROW_WISE_DETAIL = ("cache", "rows_per_unit")  # features of row-wise operators that differ by device
+_ROW_WISE_DETAIL = ("cache", "rows_per_unit", "function")  # features of row-wise operators that differ by device
 
 
 @dataclass(frozen=True)
