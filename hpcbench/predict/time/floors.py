@@ -62,7 +62,7 @@ def floor_keys(rows: pd.DataFrame, family: pd.Series, precision: pd.Series, timi
     A function of a tensor and a number has another floor than that of two tensors, and kernels that Triton generated
     have floors of their own.
     """
-    inputs = rows["inputs"].map("/{:.0f}".format, na_action="ignore").fillna("")
+    inputs = ("/" + rows["inputs"].map("{:.0f}".format)).where(rows["inputs"].notna(), "")
     generated = rows["kernel_name"].str.contains("triton", case=False).map({True: "/triton", False: ""})
     return family + "|" + rows["function"] + inputs + generated + "|" + precision + "|" + timing
 
