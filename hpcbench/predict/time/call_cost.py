@@ -1,7 +1,8 @@
 """The cost of a call: what its launch, and the events around it, add to the time that a device needs for a kernel.
 
 A call takes at least the cost `floor`: the time in which the host launches it. Long kernels hide it, but events and the
-start of the kernel add the time `events`. With the time d of the kernel in a stream:
+start of the kernel add the time `events`, which is at most a fraction of the floor. With the time d of the kernel in a
+stream:
 
     t = (floor^p + (d + events)^p)^(1/p), p = 16
 
@@ -18,7 +19,7 @@ from hpcbench.predict.tables.prediction import Floats
 
 _SHARPNESS = 16.0  # p, which makes a maximum: an assumption
 _LEAST_FRACTION = 0.05  # of the time that is the kernel's at least, in a measured row
-_OF_FLOOR = 0.6  # the largest time of events over the floor, so that fast hosts have fast events: an assumption
+_OF_FLOOR = 0.6  # the largest time of events over the floor, because fast hosts have fast events: an assumption
 _ABOVE = 1.1  # times over the floor from which on a row shows the time of its kernel
 
 

@@ -99,7 +99,7 @@ def fit_efficiency(
 
     A subject is a device with a data type. Rows of weight 0 do not show the time of their kernel: their target is the
     largest one that is possible. They count with the last estimate, or with this largest value if the estimate is
-    above it, as in the EM algorithm for censored data (A. P. Dempster et al., JRSS B 39, 1977, section 4.3).
+    above it, as in the EM algorithm for censored data (A. P. Dempster et al., JRSS B 39, 1977, section 4.2).
     """
     shown = int(np.count_nonzero(weights > 0))
     order = np.argsort(weights <= 0, kind="stable")  # hidden rows last

@@ -13,7 +13,7 @@ SMALL, LARGE = -3.0, 3.0
 @pytest.mark.parametrize(("largest", "expected"), [(-1.0, -1.0), (2.0, 0.5)])
 def test_rows_that_hide_their_kernel_limit_its_estimate(largest: float, expected: float) -> None:
     columns = np.tile([SMALL, LARGE], 300)
-    features = pd.DataFrame(dict.fromkeys((*FEATURES[NORM], *NAMED, "cache"), 0.0), index=range(600))
+    features = pd.DataFrame(dict.fromkeys((*FEATURES[NORM], *NAMED, "cache", "function"), 0.0), index=range(600))
     features = features.assign(columns=columns)
     hides = columns == SMALL
     weights = np.where(hides, 0.0, 1.0)
