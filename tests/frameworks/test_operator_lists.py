@@ -31,6 +31,35 @@ made = model(nodes, [value("x", "batch", 3)], [weight("k", 3, 5)])
 made.opset_import.append(onnx.helper.make_opsetid("mine", 1))
 onnx.save(made, "custom.onnx")
 """
+COMPUTED = """
+import sys
+sys.path.insert(0, sys.argv[1])
+import numpy, onnx
+from onnx import numpy_helper
+from onnx_graphs import model, node, value, weight
+numbers = {"zero": 0, "axis": [0], "two": 2, "last": [-1], "four": [4]}
+constants = [numpy_helper.from_array(numpy.array(each, "int64"), name) for name, each in numbers.items()]
+nodes = [
+    node("Shape", "x", "sizes"), node("Gather", "sizes zero", "n", axis=0), node("Mul", "n two", "twice"),
+    node("Div", "twice two", "half"), node("Unsqueeze", "half axis", "first"),
+    node("Concat", "first four last", "shape", axis=0), node("Reshape", "x shape", "a"),
+    node("MatMul", "a k", "b"), node("Add", "b bias", "c"), node("Transpose", "c", "t", perm=[0, 2, 1]),
+    node("Mul", "t factor", "s"), node("MatMul", "c s", "scores"), node("Softmax", "scores"),
+]
+factor = numpy_helper.from_array(numpy.array(0.5, "float32"), "factor")
+weights = [*constants, weight("k", 6, 5), weight("bias", 5), factor]
+onnx.save(model(nodes, [value("x", "batch", 24)], weights, opset=17), "computed.onnx")
+"""
+NORMALIZED = """
+import sys
+sys.path.insert(0, sys.argv[1])
+import onnx
+from onnx_graphs import model, node, value, weight
+weights = [weight("k", 4, 3, 3, 3), *(weight(name, 4) for name in ("s", "b", "m", "v"))]
+nodes = [node("Conv", "x k", "a"), node("BatchNormalization", "a s b m v", "c"), node("Relu", "c", "d")]
+nodes += [node("BatchNormalization", "d s b m v")]
+onnx.save(model(nodes, [value("x", "batch", 3, 8, 8)], weights), "normalized.onnx")
+"""
 Listed = Callable[..., list[OperatorList]]
 
 
@@ -65,6 +94,29 @@ def test_an_onnx_file_with_a_custom_operator(
     assert rows["function"].tolist() == ["linear", "mine.Whirl", "onnx.Relu"]  # the shape after it is unknown
     assert rows.loc[0, ["m", "n", "k"]].tolist() == [2, 5, 3]
     assert (rows.loc[0, "flops"], rows.loc[0, "bytes"]) == (2 * 2 * 5 * 3, 4 * (6 + 15 + 10))
+
+
+@pytest.mark.framework
+def test_an_onnx_file_that_computes_its_shapes(
+    listed: Listed, environment_python: Callable[[str], Path], tmp_path: Path
+) -> None:
+    """The bias, the factor and the transposition are fused into the products; operators on sizes are no kernels."""
+    subprocess.run([environment_python("onnxruntime"), "-c", COMPUTED, HERE], check=True, cwd=tmp_path)
+    (found,) = listed("onnxruntime", {"framework": "onnxruntime", "model": "onnx:computed.onnx"})
+    assert found.reason == ""
+    rows = converted(pd.DataFrame([asdict(each) for each in found.operators]))
+    assert rows["kind"].tolist() == [table.GEMM, table.BATCHED_GEMM, table.SOFTMAX]
+    assert rows.loc[:1, ["batch", "m", "n", "k"]].values.tolist() == [[1, 8, 5, 6], [2, 4, 4, 5]]
+
+
+@pytest.mark.framework
+def test_a_batch_normalization_is_fused_into_the_convolution_before_it(
+    listed: Listed, environment_python: Callable[[str], Path], tmp_path: Path
+) -> None:
+    subprocess.run([environment_python("onnxruntime"), "-c", NORMALIZED, HERE], check=True, cwd=tmp_path)
+    (found,) = listed("onnxruntime", {"framework": "onnxruntime", "model": "onnx:normalized.onnx"})
+    rows = converted(pd.DataFrame([asdict(each) for each in found.operators]))
+    assert rows["kind"].tolist() == [table.CONV, table.POINTWISE, table.BATCH_NORM]
 
 
 @pytest.mark.framework

@@ -1,6 +1,7 @@
 """List the operators of an ONNX graph without running it: one row per node with equal shapes and attributes.
 
-ONNX Runtime fuses some of them. Operators of inputs that are all constant are left out: it computes them once.
+Operators of inputs that are all constant, or shapes, are left out: ONNX Runtime computes them once. Operators that it
+fuses into a product are left out, too. Other fusions are unknown.
 """
 
 import json
@@ -16,15 +17,15 @@ from ....core.profiling.operator_row import FORWARD
 from ....models.source import source_of
 from ...errors import BadModel
 from ...workload.problem import Problem
-from . import flops, model_file, model_inputs, shapes
+from . import constants, flops, fusions, model_file, model_inputs, shapes
 
 _KIND = "other"  # kinds are those of PyTorch's operators
 _VIEW = "view"
 _LIBRARY = "onnx"  # of operators without a domain of their own
 _STANDARD = ("", "ai.onnx")
-# They return the memory of their input, or values that the host needs.
-_VIEWS = ("Reshape", "Squeeze", "Unsqueeze", "Flatten", "Identity", "Dropout", "Shape", "Size", "Optional")
-_CONSTANTS = ("Constant", "ConstantOfShape")
+# They return the memory of their input.
+_VIEWS = ("Reshape", "Squeeze", "Unsqueeze", "Flatten", "Identity", "Dropout", "Optional")
+_CONSTANTS = ("Constant", "ConstantOfShape", "Shape", "Size")
 _BITS = {"bool": 8, "bfloat16": 16}
 
 
@@ -56,7 +57,7 @@ def operators_of(problem: Problem) -> OperatorList:
         path, model_file.declared_inputs(path, model), parameters["input"], parameters["batch_size"]
     )
     sizes = {name: (parameters["batch_size"], *each.shape) for name, each in inputs.items()}
-    concrete, known = shapes.concrete(model, sizes)
+    concrete, known = constants.folded(model, sizes)
     _check_custom(concrete.graph, known)
     found = _listed(concrete.graph, known, _types(concrete))
     return OperatorList("", operators=found, parameter_count=model_file.parameter_count(model))
@@ -82,10 +83,11 @@ def _check_custom(graph: Any, known: shapes.Shapes) -> None:
 
 def _listed(graph: Any, known: shapes.Shapes, types: Dict[str, str]) -> List[ListedOperator]:
     weights = {tensor.name for tensor in graph.initializer}
-    constant, found = set(weights), {}  # type: Set[str], Dict[Any, ListedOperator]
+    constant = _constant(graph, weights)
+    fused = fusions.Fusions(graph, constant, known).outputs
+    found: Dict[Any, ListedOperator] = {}
     for node in graph.node:
-        if node.op_type in _CONSTANTS or (node.input and all(name in constant for name in node.input if name)):
-            constant.update(node.output)
+        if node.output[0] in constant or node.output[0] in fused:
             continue
         tensors = {
             name: _Tensor(known[name], types.get(name, "float32"))
@@ -98,6 +100,15 @@ def _listed(graph: Any, known: shapes.Shapes, types: Dict[str, str]) -> List[Lis
     return list(found.values())
 
 
+def _constant(graph: Any, weights: Set[str]) -> Set[str]:
+    """Return the names of the tensors that are constant, or that only the shapes of the inputs determine."""
+    found = set(weights)
+    for node in graph.node:
+        if node.op_type in _CONSTANTS or (node.input and all(name in found for name in node.input if name)):
+            found.update(name for name in node.output if name)
+    return found
+
+
 def _operator(node: Any, tensors: Dict[str, _Tensor], weights: Set[str], count: Optional[int]) -> ListedOperator:
     library = _LIBRARY if node.domain in _STANDARD else node.domain.replace(".", "_")
     inputs = [tensors.get(name) for name in node.input]
@@ -107,7 +118,7 @@ def _operator(node: Any, tensors: Dict[str, _Tensor], weights: Set[str], count: 
         "inputs": [each and each.described() for each in inputs],
         "outputs": [each.described() for each in outputs],
     }
-    is_view = library == _LIBRARY and node.op_type in _VIEWS
+    is_view = library == _LIBRARY and (node.op_type in _VIEWS or _moves_no_data(node, tensors))
     written = sum(each.bytes for each in outputs)
     is_lookup = node.op_type == "Gather" and library == _LIBRARY  # it reads as many rows as it returns
     read = written if is_lookup else sum(each.bytes for each in inputs if each)
@@ -124,6 +135,16 @@ def _operator(node: Any, tensors: Dict[str, _Tensor], weights: Set[str], count: 
         dtype=outputs[0].dtype if outputs else None,
         flops=count,
     )
+
+
+def _moves_no_data(node: Any, tensors: Dict[str, _Tensor]) -> bool:
+    """Return whether it is a transposition that only moves dimensions of size 1."""
+    orders = [list(each.ints) for each in node.attribute if each.name == "perm"]
+    if node.op_type != "Transpose" or not orders or node.input[0] not in tensors:
+        return False
+    shape = tensors[node.input[0]].shape
+    moved = [place for place in orders[0] if shape[place] != 1]
+    return moved == sorted(moved)
 
 
 def _attributes(attributes: Sequence[Any]) -> Dict[str, Any]:

@@ -1,0 +1,101 @@
+"""Shapes of a graph that computes shapes: operators on sizes become constants, and more shapes follow from them."""
+
+import math
+from typing import Any, Dict, List, Optional, Tuple
+
+import numpy
+import onnx
+from onnx import helper, numpy_helper
+from onnx.reference import ReferenceEvaluator
+
+from . import shapes
+
+_MAX_ELEMENTS = 1024  # of a shape, or of a table of shapes; larger constants are data
+_RANDOM = ("Bernoulli", "Multinomial", "RandomNormalLike", "RandomUniformLike")
+_Values = Dict[str, "numpy.ndarray"]
+
+
+def folded(model: onnx.ModelProto, inputs: shapes.Shapes) -> Tuple[onnx.ModelProto, shapes.Shapes]:
+    """Return a copy of the model for inputs of these shapes, with its shapes; operators on sizes are constants in it.
+
+    The inference of ONNX follows only some operators on sizes. Exports with a dynamic batch have hundreds of them.
+    """
+    while True:
+        model, known = shapes.concrete(model, inputs)
+        if not _fold(model, known):
+            return model, known
+
+
+def _fold(model: onnx.ModelProto, known: shapes.Shapes) -> int:
+    """Replace the operators on known sizes by constants. Return how many they are."""
+    values = {tensor.name: numpy_helper.to_array(tensor) for tensor in model.graph.initializer if _is_small(tensor)}
+    nodes: List[Any] = []
+    count = 0
+    for node in model.graph.node:
+        if node.op_type == "Constant":
+            values.update(_constant(node))
+        found = _outputs(model, node, values, known) if node.op_type != "Constant" else None
+        if found is None:
+            nodes.append(node)
+            continue
+        count += 1
+        values.update(found)
+        nodes += [
+            helper.make_node("Constant", [], [name], value=numpy_helper.from_array(array, name))
+            for name, array in found.items()
+        ]
+    if count:
+        kept = [onnx.NodeProto.FromString(node.SerializeToString()) for node in nodes]
+        del model.graph.node[:]
+        model.graph.node.extend(kept)
+    return count
+
+
+def _is_small(tensor: Any) -> bool:
+    return tensor.data_location != onnx.TensorProto.EXTERNAL and math.prod(tensor.dims) <= _MAX_ELEMENTS
+
+
+def _constant(node: Any) -> _Values:
+    """Return the value of a constant of numbers, if it is small."""
+    tensors = [each.t for each in node.attribute if each.name == "value" and _is_small(each.t)]
+    return dict(zip(node.output, map(numpy_helper.to_array, tensors)))
+
+
+def _outputs(model: onnx.ModelProto, node: Any, values: _Values, known: shapes.Shapes) -> Optional[_Values]:
+    """Return the outputs of an operator that computes with sizes; None if it has other inputs, or large outputs."""
+    if node.op_type == "Shape" and node.input[0] in known:
+        found = {node.output[0]: _shape(node, known[node.input[0]])}
+    elif node.op_type == "Size" and node.input[0] in known:
+        found = {node.output[0]: numpy.array(math.prod(known[node.input[0]]), "int64")}
+    elif not _is_of_constants(node, values, known):
+        return None
+    else:
+        found = _evaluated(model, node, values)
+    is_small = all(array.size <= _MAX_ELEMENTS for array in found.values())
+    return found if found and is_small else None
+
+
+def _is_of_constants(node: Any, values: _Values, known: shapes.Shapes) -> bool:
+    """Return whether its inputs are constants, and its outputs are small, as far as their shapes are known."""
+    if not node.input or node.op_type in _RANDOM or any(name and name not in values for name in node.input):
+        return False
+    return all(math.prod(known.get(name, ())) <= _MAX_ELEMENTS for name in node.output)
+
+
+def _shape(node: Any, sizes: Tuple[int, ...]) -> "numpy.ndarray":
+    between = {each.name: each.i for each in node.attribute}
+    return numpy.array(sizes[between.get("start", 0) : between.get("end", len(sizes))], "int64")
+
+
+def _evaluated(model: onnx.ModelProto, node: Any, values: _Values) -> _Values:
+    """Return the outputs of an operator of constants; empty if it cannot be evaluated."""
+    names = [name for name in node.output if name]
+    inputs = [onnx.ValueInfoProto(name=name) for name in dict.fromkeys(node.input) if name]
+    outputs = [onnx.ValueInfoProto(name=name) for name in names]
+    graph = helper.make_graph([node], "operator", inputs, outputs)
+    one = helper.make_model(graph, opset_imports=model.opset_import, ir_version=model.ir_version)
+    try:
+        arrays = ReferenceEvaluator(one).run(None, {each.name: values[each.name] for each in inputs})
+    except Exception:
+        return {}
+    return {name: numpy.asarray(array) for name, array in zip(names, arrays)}
