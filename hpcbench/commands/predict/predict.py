@@ -50,7 +50,7 @@ Examples:
   hpcbench predict my.yaml --device h100-sxm --set 'matrix.batch_size=[1,8,64]' --html predictions.html
   hpcbench predict net.onnx --device l40s,t4 --batch-size 1,8,64
 
-hpcbench does not run the networks: PyTorch lists their operators. `hpcbench list devices` lists the devices.
+The networks do not run: PyTorch lists their operators. `hpcbench list devices` lists the devices.
 Prices require `cost` in the site file: docs/guides/site.md.
 """ + exit_statuses("a case could not be predicted on a device")
 

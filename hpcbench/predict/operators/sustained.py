@@ -7,7 +7,7 @@ Three effects that data sheets do not show are in them:
   rate is the soft minimum of 1 and h. Dynamic power as a limit of rates: E. Rotem et al., IEEE Micro 32(2), 2012.
 - Tiles. A kernel computes products in whole tiles; before the K steps, it fills its pipeline, and after them, it stores
   its tile (NVIDIA, "Matrix multiplication background user's guide", 2023, section 3). m and n are rounded up, and k is
-  longer.
+  longer. Tiles of CPUs are small, and k is as it is.
 - Cache. Data that fit into the L2 cache are read from it: hits fall from 1 to 0 around the size of the cache, and its
   bandwidth grows with the number of units and the clock. Hierarchical roofline: A. Ilic, F. Pratas, L. Sousa,
   "Cache-aware roofline model", IEEE Computer Architecture Letters 13(1), 2014.
@@ -21,16 +21,18 @@ from collections.abc import Mapping
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from hpcbench.predict.devices.device import BFLOAT16, CPU, FLOAT8, FLOAT16, FLOAT32, INT8, TF32, Device
 from hpcbench.predict.operators.device_columns import PRECISIONS, is_cpu, of_pairs, of_rows
 from hpcbench.predict.operators.roofline import MATRIX_KINDS, PRODUCTS, Bounds, bounds
+from hpcbench.predict.operators.tiles import TILE_OF_CORE
 from hpcbench.predict.tables.prediction import Floats
 
 # Power of 10^12 FLOP/s per nanometre of the process, in watts.
 _WATTS = {FLOAT32: 1.28, TF32: 0.38, FLOAT16: 0.19, BFLOAT16: 0.19, FLOAT8: 0.10, INT8: 0.10}
 _POWER_SHARPNESS = 4.0
-_TILE = 64  # elements of an output tile in each direction
+_TILE = 64  # elements of an output tile of a GPU in each direction
 _MORE_STEPS = 32  # of k, in which a tile could be computed while it is started and stored
 _HALF_MISSES_AT = 0.85  # bytes over the size of the L2 cache
 _CACHE_SHARPNESS = 2.5
@@ -41,20 +43,22 @@ _TERA, _MEGA = 1e12, 1e6
 def sustained_bounds(rows: pd.DataFrame, devices: Mapping[str, Device]) -> Bounds:
     """Return the bounds of the rows of a table of operators in seconds, at sustained rates."""
     sheet = bounds(rows, devices)
-    whole, more = _tiles(rows)
+    whole, more = _tiles(rows, is_cpu(rows, devices) > 0)
     compute_s = sheet.compute_s * whole * (1.0 / _sustained_fraction(rows, devices) + more)
     return Bounds(compute_s, _memory_s(rows, devices))
 
 
-def _tiles(rows: pd.DataFrame) -> tuple[Floats, Floats]:
+def _tiles(rows: pd.DataFrame, on_cpu: NDArray[np.bool_]) -> tuple[Floats, Floats]:
     """Return the outputs of products in whole tiles over their outputs, and the additional K steps over k.
 
     They are 1 and 0 for other kinds.
     """
     m, n, k = (rows[name].to_numpy(dtype="float64") for name in ("m", "n", "k"))
-    whole = np.ceil(m / _TILE) * np.ceil(n / _TILE) * _TILE**2 / (m * n)
+    down, across = (np.where(on_cpu, core, _TILE) for core in TILE_OF_CORE)
+    whole = np.ceil(m / down) * np.ceil(n / across) * (down * across) / (m * n)
     has_tiles = rows["kind"].isin(PRODUCTS).to_numpy() & np.isfinite(whole) & (k > 0)
-    return np.where(has_tiles, whole, 1.0), _MORE_STEPS / np.where(has_tiles, k, np.inf)
+    more = np.where(on_cpu, 0.0, _MORE_STEPS) / np.where(has_tiles, k, np.inf)
+    return np.where(has_tiles, whole, 1.0), more
 
 
 def _sustained_fraction(rows: pd.DataFrame, devices: Mapping[str, Device]) -> Floats:
@@ -66,7 +70,7 @@ def _sustained_fraction(rows: pd.DataFrame, devices: Mapping[str, Device]) -> Fl
 def _fraction(device: Device, precision: str) -> float:
     if device.process_nm is None or device.kind == CPU:
         return 1.0
-    watts = _WATTS[precision] * device.process_nm * device.flops_per_s(precision) / _TERA
+    watts = _WATTS[device.computed_in(precision)] * device.process_nm * device.flops_per_s(precision) / _TERA
     headroom = device.board_power_w / watts
     return float((1.0 + headroom**-_POWER_SHARPNESS) ** (-1.0 / _POWER_SHARPNESS))
 

@@ -48,7 +48,7 @@ def test_a_dry_run_shows_predictions_and_writes_no_sweep(sweep: Callable[..., An
     for words in ("predicted on", "step time (", "90 % PI", "power (W)", "energy per step (J)", "epyc-7763"):
         assert words in done.stdout
     assert "predicted 2 of 2 cases on epyc-7763" in done.stderr
-    assert "Models without measurements, from data sheets alone" in done.stderr
+    assert "Models from data sheets, without measurements" in done.stderr
     assert not (invoke.workspace / "jobs").exists()
     assert "predict" not in sweep("--dry-run").stdout
 

@@ -55,6 +55,13 @@ def test_power_limits_the_rate() -> None:
     assert sustained_bounds(rows(), {"a": device("a")}).compute_s[0] == pytest.approx(2.0)
 
 
+def test_power_limits_a_data_type_at_the_precision_that_computes_it() -> None:
+    # 14 TFLOP/s in float32 are 215 W; without units for bfloat16, its products are in float32.
+    tight = {"a": device("a", board_power_w=215.04)}
+    exact, missing = (sustained_bounds(rows(dtype=name), tight).compute_s[0] for name in ("float32", "bfloat16"))
+    assert missing == exact == pytest.approx(2.0 * 2**0.25)
+
+
 @pytest.mark.parametrize("changes", [{"process_nm": None}, {"kind": "cpu"}])
 def test_power_limits_nothing_that_is_not_known(changes: dict[str, object]) -> None:
     tight: Device = device("a", board_power_w=1.0, **changes)
@@ -76,3 +83,17 @@ def test_products_are_computed_in_whole_tiles_with_more_steps() -> None:
     assert found == pytest.approx(2.0 * (128 / 96) * 2)
     empty = rows(batch=1.0, m=96.0, n=64.0, k=0.0, bytes=0.0)
     assert sustained_bounds(empty, {"a": device("a")}).compute_s[0] == pytest.approx(2.0)
+
+
+def test_products_on_cpus_have_tiles_of_a_core() -> None:
+    cpu = {"a": device("a", kind="cpu", units=1)}
+    # 9 x 64 outputs take 2 x 4 tiles of 8 x 16; a GPU computes 64 x 64.
+    found = sustained_bounds(rows(batch=1.0, m=9.0, n=64.0, k=32.0, bytes=0.0), cpu).compute_s[0]
+    assert found == pytest.approx(2.0 * 16 / 9)
+
+
+def test_products_on_cpus_take_longer_with_more_rows() -> None:
+    cpu = {"a": device("a", kind="cpu", units=1)}
+    size = {"batch": 1.0, "n": 1024.0, "k": 1024.0}
+    of = [sustained_bounds(rows(m=m, flops=m * 2**21, bytes=2**22, **size), cpu).compute_s[0] for m in (8.0, 64.0)]
+    assert of[1] == pytest.approx(8 * of[0])

@@ -1,5 +1,7 @@
 """The activity of image networks."""
 
+from dataclasses import replace
+
 import pandas as pd
 import pytest
 
@@ -27,6 +29,12 @@ def test_products_are_on_matrix_units_in_half_precision() -> None:
     assert found["row_wise_s"] == pytest.approx(10 * 3 * 1600 * 2 / 1e12)
     assert found["kernels"] == 5.0
     assert of_images(rows(dtype="float32"), CATALOG, DEVICES).loc[5, "vector_s"] > 0.0
+
+
+def test_bfloat16_without_matrix_units_is_on_vector_units() -> None:
+    older = {"card": replace(DEVICES["card"], matrix_flops_per_s={"float16": 100e12})}
+    half, full = (of_images(rows(dtype=name), CATALOG, older).loc[5] for name in ("bfloat16", "float32"))
+    assert half.to_list() == full.to_list()
 
 
 def test_training_has_three_passes_and_an_optimizer_but_no_gradient_of_the_image() -> None:

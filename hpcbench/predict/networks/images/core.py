@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from hpcbench.predict.devices.device import CPU, GPU
+from hpcbench.predict.devices.device import BFLOAT16, CPU, GPU
 from hpcbench.predict.networks.images.conditions import CONDITIONS
 from hpcbench.predict.networks.images.correction import Correction, fit_correction
 from hpcbench.predict.networks.images.mixture import Form, Mixture, fit_mixture, mixture_of, unfitted
@@ -68,8 +68,13 @@ class ImageCore:
 
 
 def groups(rows: pd.DataFrame) -> pd.Series:
-    """Return the group of each row whose errors are alike: device, phase, and half precision, TF32 or float32."""
-    return rows["device"] + "|" + rows["phase"] + "|" + rows["dtype"].mask(rows["dtype"].isin(HALF), "half")
+    """Return the group of each row whose errors are alike: device, phase, and half precision, TF32 or float32.
+
+    The dtype `bfloat16` is that of devices that compute it less fast than float16, as in `PreparedImages`: it is a
+    group of its own.
+    """
+    is_half = rows["dtype"].isin(HALF) & (rows["dtype"] != BFLOAT16)
+    return rows["device"] + "|" + rows["phase"] + "|" + rows["dtype"].mask(is_half, "half")
 
 
 def measured_conditions(rows: pd.DataFrame, kind: NDArray[np.object_]) -> pd.Series:

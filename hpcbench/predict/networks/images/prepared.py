@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from hpcbench.predict.devices.device import FLOAT32, TF32, Device
+from hpcbench.predict.devices.device import BFLOAT16, FLOAT16, FLOAT32, TF32, Device
 from hpcbench.predict.networks.catalog.catalog import Catalog
 from hpcbench.predict.networks.images.conditions import CONDITIONS, conditions
 from hpcbench.predict.networks.images.rooflines import COMPONENTS, HALF, IS_HOST, rooflines
@@ -29,7 +29,7 @@ _TRAFFIC = np.array([name.startswith("traffic") for name in COMPONENTS])
 class PreparedImages:
     """Rows that can be predicted: `rows` of the table, seconds by component, conditions, and plain features.
 
-    Rows in TF32 are in float32 if their device computes both equally fast.
+    Rows in TF32 are in float32 if their device computes both equally fast, and rows in bfloat16 are in float16.
     """
 
     rows: pd.DataFrame
@@ -80,8 +80,10 @@ def features(rows: PreparedImages, fractions: Floats) -> Floats:
 
 
 def _with_precision(rows: pd.DataFrame, devices: Mapping[str, Device]) -> pd.DataFrame:
-    equal = [name for name, each in devices.items() if each.flops_per_s(TF32) <= _EQUAL * each.flops_per_s(FLOAT32)]
-    return rows.assign(dtype=rows["dtype"].mask((rows["dtype"] == TF32) & rows["device"].isin(equal), FLOAT32))
+    exact = [name for name, each in devices.items() if each.flops_per_s(TF32) <= _EQUAL * each.flops_per_s(FLOAT32)]
+    equal = [name for name, each in devices.items() if each.flops_per_s(BFLOAT16) == each.flops_per_s(FLOAT16)]
+    dtype = rows["dtype"].mask((rows["dtype"] == TF32) & rows["device"].isin(exact), FLOAT32)
+    return rows.assign(dtype=dtype.mask((dtype == BFLOAT16) & rows["device"].isin(equal), FLOAT16))
 
 
 def _plain(rows: pd.DataFrame, seconds: Floats) -> Floats:

@@ -17,11 +17,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from hpcbench.predict.devices.device import FLOAT16, FLOAT32, GPU, TF32, Device
+from hpcbench.predict.devices.device import BFLOAT16, FLOAT16, FLOAT32, GPU, TF32, Device
 from hpcbench.predict.devices.threads import thread_fractions
 from hpcbench.predict.networks.images.training import calls_of_step, optimizer_bytes, passes_of
 from hpcbench.predict.networks.images.versions import FUSED_ATTENTION, versions
 from hpcbench.predict.networks.images.workload import KINDS, OTHERS, PRODUCTS, WITH_WEIGHTS, Workload
+from hpcbench.predict.operators.tiles import TILE_OF_CORE
 from hpcbench.predict.tables.element_bytes import element_bytes
 from hpcbench.predict.tables.prediction import Floats
 
@@ -36,7 +37,7 @@ _LAUNCHES = {
 }
 _LARGE = ("conv1x1", "conv", "linear")  # kinds whose weights can exceed the last cache
 # Rows, columns and depth of a product that kernels compute at once: a block of threads of a GPU, registers of a core.
-_TILES = {True: (64, 64, 32), False: (8, 16, 1)}  # by whether the device is a GPU
+_TILES = {True: (64, 64, 32), False: (*TILE_OF_CORE, 1)}  # by whether the device is a GPU
 _NARROW = 16  # channels of a group
 _LAUNCH_S, _STEP_S = 1e-6, 1e-4  # units of the factors of launches and of a step, in seconds
 # _LAUNCH_S is that of a host of _YEAR. How much faster hosts become is an assumption.
@@ -95,24 +96,24 @@ def rates(networks: pd.DataFrame, devices: Mapping[str, Device]) -> pd.DataFrame
 
     The columns are rates of products in matrix units and in vector units, bandwidth and last cache in SI units, the
     bytes of an element, the version of the library, whether matrix units have the precision (`has_matrix`), and the
-    time of a launch relative to _YEAR. A device without units for float16 computes in float32: libraries convert, so
-    that half precision moves as many bytes. The dtype `tf32` is float32 whose products may be computed in TF32.
-    CPUs have the rates of the row's number of threads.
+    time of a launch relative to _YEAR. A device without units for float16 or bfloat16 computes it in float32: libraries
+    convert, so that half precision moves as many bytes. The dtype `tf32` is float32 whose products may be computed in
+    TF32. CPUs have the rates of the row's number of threads.
     """
     found = [devices[name] for name in networks["device"]]
     half = networks["dtype"].isin(HALF).to_numpy()
     pairs = [(device, _precision(device, dtype)) for device, dtype in zip(found, networks["dtype"], strict=True)]
     compute, memory = thread_fractions(networks, devices)
-    has_half = np.array([device.has_matrix_units(FLOAT16) for device in found], dtype=bool)
+    has_matrix = np.array([device.has_matrix_units(name) for device, name in pairs], dtype=bool)
     return pd.DataFrame(
         {
             "matrix": compute * np.array([device.flops_per_s(name) for device, name in pairs]),
             "vector": compute * np.array([device.vector_flops_per_s for device in found]),
             "bandwidth": memory * np.array([device.memory_bytes_per_s for device in found]),
             "cache": [device.l2_bytes for device in found],
-            "bytes": np.where(half & has_half, element_bytes(FLOAT16), element_bytes(FLOAT32)),
+            "bytes": np.where(half & has_matrix, element_bytes(FLOAT16), element_bytes(FLOAT32)),
             "version": versions(networks["library"]),
-            "has_matrix": [device.has_matrix_units(name) for device, name in pairs],
+            "has_matrix": has_matrix,
             "is_half": half,
             "is_gpu": [device.kind == GPU for device in found],
             "launch": [_FASTER_PER_YEAR ** (_YEAR - device.year) for device in found],
@@ -122,7 +123,7 @@ def rates(networks: pd.DataFrame, devices: Mapping[str, Device]) -> pd.DataFrame
 
 def _precision(device: Device, dtype: str) -> str:
     if dtype in HALF:
-        return FLOAT16
+        return BFLOAT16 if dtype == BFLOAT16 else FLOAT16
     return TF32 if dtype == TF32 and device.kind == GPU else FLOAT32
 
 

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from hpcbench.predict.choice.ratios import PRIOR_OF_RATIOS
-from hpcbench.predict.devices.device import CPU, FLOAT16, GPU, TF32, Device
+from hpcbench.predict.devices.device import BFLOAT16, CPU, FLOAT16, GPU, TF32, Device
 from hpcbench.predict.networks.catalog.catalog import Catalog, catalog_of
 from hpcbench.predict.networks.images.intervals import prior_intervals
 from hpcbench.predict.networks.images.model import ImageNetworks, fit
@@ -57,6 +57,20 @@ def _errors(model: ImageNetworks, rows: pd.DataFrame) -> np.ndarray:
 
 def test_a_measured_device_is_predicted_within_its_noise(model: ImageNetworks, rows: pd.DataFrame) -> None:
     assert np.abs(_errors(model, rows)).mean() < 0.07
+
+
+def test_bfloat16_without_units_has_no_measurements_of_float16(model: ImageNetworks, rows: pd.DataFrame) -> None:
+    measured = rows[(rows["device"] == "one") & (rows["dtype"] == "float16")].reset_index(drop=True)
+    asked = measured.assign(dtype="bfloat16")
+    newer = {"one": replace(DEVICES["one"], matrix_flops_per_s={FLOAT16: 1e14, BFLOAT16: 1e14})}
+    half, without, with_units = (
+        model.predict(*each) for each in ((measured, DEVICES), (asked, DEVICES), (asked, newer))
+    )
+    assert with_units["predicted"].to_list() == half["predicted"].to_list()
+    assert (without["predicted"] > 1.2 * half["predicted"])[(asked["batch_size"] == 512).to_numpy()].all()
+    own = model.rows["one|inference|half"]
+    assert set(with_units["basis_rows"]) == {own}
+    assert set(without["basis_rows"]) == {sum(model.rows.values())}
 
 
 def test_an_unseen_device_is_scaled_by_its_description(model: ImageNetworks, rows: pd.DataFrame) -> None:

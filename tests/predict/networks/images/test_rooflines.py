@@ -7,7 +7,7 @@ from types import MappingProxyType
 import pandas as pd
 import pytest
 
-from hpcbench.predict.devices.device import CPU, FLOAT16, TF32, Device
+from hpcbench.predict.devices.device import BFLOAT16, CPU, FLOAT16, TF32, Device
 from hpcbench.predict.networks.catalog.catalog import catalog_of
 from hpcbench.predict.networks.images.rooflines import COMPONENTS, rooflines
 from hpcbench.predict.networks.images.workload import workload
@@ -64,6 +64,14 @@ def test_float32_takes_no_matrix_units_of_tf32() -> None:
 def test_half_precision_without_matrix_units_costs_as_much_as_float32() -> None:
     old = _device(matrix_flops_per_s=MappingProxyType({}))
     assert _seconds(old, dtype="float16").to_list() == pytest.approx(_seconds(old, dtype="float32").to_list())
+
+
+def test_bfloat16_has_the_rate_of_its_own_units() -> None:
+    newer = _device(matrix_flops_per_s=MappingProxyType({FLOAT16: MATRIX, BFLOAT16: MATRIX}))
+    assert _seconds(newer, dtype="bfloat16").to_list() == _seconds(newer, dtype="float16").to_list()
+    older = _device(matrix_flops_per_s=MappingProxyType({FLOAT16: MATRIX}))
+    assert _seconds(older, dtype="bfloat16").to_list() == _seconds(older, dtype="float32").to_list()
+    assert _seconds(older, dtype="bfloat16")["arithmetic conv"] > 5 * _seconds(older, dtype="amp")["arithmetic conv"]
 
 
 def test_scores_move_only_without_fused_attention() -> None:
