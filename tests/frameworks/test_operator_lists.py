@@ -50,6 +50,23 @@ factor = numpy_helper.from_array(numpy.array(0.5, "float32"), "factor")
 weights = [*constants, weight("k", 6, 5), weight("bias", 5), factor]
 onnx.save(model(nodes, [value("x", "batch", 24)], weights, opset=17), "computed.onnx")
 """
+CONDITION = """
+import sys
+sys.path.insert(0, sys.argv[1])
+import numpy, onnx
+from onnx import helper, numpy_helper
+from onnx_graphs import model, node, value, weight
+def branch(name, operator):
+    return helper.make_graph([operator], name, [], [helper.make_empty_tensor_value_info(operator.output[0])])
+branches = {"then_branch": branch("then", node("MatMul", "x k", "p"))}
+branches["else_branch"] = branch("else", node("Relu", "x", "r"))
+constants = [numpy_helper.from_array(numpy.array(2, "int64"), "two"), numpy_helper.from_array(numpy.array(0), "zero")]
+nodes = [node("Shape", "x", "sizes"), node("Gather", "sizes zero", "n"), node("Equal", "n two", "c")]
+if not KNOWN:
+    nodes = [node("ReduceSum", "x", "s", keepdims=0), node("Cast", "s", "c", to=onnx.TensorProto.BOOL)]
+nodes += [node("If", "c", "a", **branches), node("Relu", "a")]
+onnx.save(model(nodes, [value("x", "batch", 3)], [*constants, weight("k", 3, 5)]), "condition.onnx")
+"""
 NORMALIZED = """
 import sys
 sys.path.insert(0, sys.argv[1])
@@ -85,15 +102,40 @@ def listed(environment_python: Callable[[str], Path], tmp_path: Path) -> Listed:
 def test_an_onnx_file_with_a_custom_operator(
     listed: Listed, environment_python: Callable[[str], Path], tmp_path: Path
 ) -> None:
+    """Its work is unknown, and therefore its fraction of the time: it is not the bytes of its inputs."""
     script = [environment_python("onnxruntime"), "-c", CUSTOM, HERE]
     subprocess.run(script, check=True, cwd=tmp_path)
     (found,) = listed("onnxruntime", {"framework": "onnxruntime", "model": "onnx:custom.onnx"})
+    expected = "model: the work of mine.Whirl is unknown: ONNX does not define this operator"
+    assert (found.reason, list(found.operators)) == (expected, [])
+
+
+@pytest.mark.framework
+def test_an_onnx_file_with_an_operator_of_onnx_runtime(
+    listed: Listed, environment_python: Callable[[str], Path], tmp_path: Path
+) -> None:
+    graph = CUSTOM.replace('node("Whirl", "a", "b", "mine")', 'node("Gelu", "a", "b", "com.microsoft")')
+    subprocess.run([environment_python("onnxruntime"), "-c", graph, HERE], check=True, cwd=tmp_path)
+    (found,) = listed("onnxruntime", {"framework": "onnxruntime", "model": "onnx:custom.onnx"})
     assert (found.reason, found.parameter_count) == ("", 15)
     rows = converted(pd.DataFrame([asdict(each) for each in found.operators]))
-    assert rows["kind"].tolist() == [table.GEMM, table.UNKNOWN, table.UNKNOWN]
-    assert rows["function"].tolist() == ["linear", "mine.Whirl", "onnx.Relu"]  # the shape after it is unknown
+    assert rows["kind"].tolist() == [table.GEMM, table.UNKNOWN, table.UNKNOWN]  # the shape after it is unknown
     assert rows.loc[0, ["m", "n", "k"]].tolist() == [2, 5, 3]
     assert (rows.loc[0, "flops"], rows.loc[0, "bytes"]) == (2 * 2 * 5 * 3, 4 * (6 + 15 + 10))
+
+
+@pytest.mark.framework
+@pytest.mark.parametrize("known", [True, False])
+def test_an_onnx_file_with_a_condition(
+    listed: Listed, environment_python: Callable[[str], Path], tmp_path: Path, known: bool
+) -> None:
+    script = CONDITION.replace("KNOWN", str(known))
+    subprocess.run([environment_python("onnxruntime"), "-c", script, HERE], check=True, cwd=tmp_path)
+    case = {"framework": "onnxruntime", "model": "onnx:condition.onnx"}
+    (found,) = listed("onnxruntime", case)
+    assert found.reason == ("" if known else "model: the work of MatMul is unknown: it is inside If")
+    rows = converted(pd.DataFrame([asdict(each) for each in found.operators])) if known else pd.DataFrame()
+    assert not known or rows["kind"].tolist() == [table.GEMM, table.POINTWISE]
 
 
 @pytest.mark.framework
@@ -120,13 +162,16 @@ def test_a_batch_normalization_is_fused_into_the_convolution_before_it(
 
 
 @pytest.mark.framework
-def test_an_onnx_file_with_products_after_a_custom_operator(
+def test_an_onnx_file_with_products_after_an_operator_of_onnx_runtime(
     listed: Listed, environment_python: Callable[[str], Path], tmp_path: Path
 ) -> None:
     graph = CUSTOM.replace('node("Relu", "b")', 'node("Relu", "b", "c"), node("MatMul", "c k", "d")')
+    graph = graph.replace('node("Whirl", "a", "b", "mine")', 'node("Gelu", "a", "b", "com.microsoft")')
     subprocess.run([environment_python("onnxruntime"), "-c", graph, HERE], check=True, cwd=tmp_path)
     (found,) = listed("onnxruntime", {"framework": "onnxruntime", "model": "onnx:custom.onnx"})
-    expected = "model: the work of MatMul is unknown: it follows mine.Whirl, an operator that ONNX does not define"
+    expected = (
+        "model: the work of MatMul is unknown: it follows com.microsoft.Gelu, an operator that ONNX does not define"
+    )
     assert (found.reason, list(found.operators)) == (expected, [])
 
 

@@ -24,6 +24,7 @@ from hpcbench.predict.aten import (
 )
 from hpcbench.predict.aten.call import Call, Work, arguments_of
 from hpcbench.predict.aten.converter import Converter
+from hpcbench.predict.onnx import attention as onnx_attention
 from hpcbench.predict.onnx import products as onnx_products
 from hpcbench.predict.onnx import rows as onnx_rows
 from hpcbench.predict.tables import operators as table
@@ -40,12 +41,12 @@ _FAMILIES = (
     recurrent,
     encoder_layers,
 )
-_ONNX = {**onnx_rows.CONVERTERS, **onnx_products.CONVERTERS}
+_ONNX = {**onnx_rows.CONVERTERS, **onnx_products.CONVERTERS, **onnx_attention.CONVERTERS}
 # The converters by library and name.
 CONVERTERS: Mapping[str, Mapping[str, Converter]] = {
     _ATEN: {name: each for family in _FAMILIES for name, each in family.CONVERTERS.items()},
     "onnx": _ONNX,
-    "com_microsoft": _ONNX,  # of ONNX Runtime
+    "com_microsoft": {**_ONNX, **onnx_rows.MICROSOFT, **onnx_attention.MICROSOFT},  # of ONNX Runtime
 }
 ORIGIN, SHARE = "origin", "share"
 _NOT_OF_ARGUMENTS = (

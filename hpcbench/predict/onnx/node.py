@@ -12,6 +12,12 @@ def read(call: Call, place: int) -> Tensor:
     return _tensor(call.arguments["inputs"][place])
 
 
+def optional(call: Call, place: int) -> Tensor | None:
+    """Return an input; None if the node does not have it. Raise TypeError if its shape is unknown."""
+    inputs = call.arguments["inputs"]
+    return None if place >= len(inputs) or inputs[place] is None else _tensor(inputs[place])
+
+
 def written(call: Call) -> Tensor:
     """Return the first output. Raise IndexError or TypeError if its shape is unknown."""
     return _tensor(call.arguments["outputs"][0])

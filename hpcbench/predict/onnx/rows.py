@@ -71,6 +71,21 @@ def _by_channel(kind: str, *, per_image: bool) -> Converter:
     return converted
 
 
+def _by_group(groups: str, channels: int) -> Converter:
+    """Return the converter of operators that normalize groups of channels of each image.
+
+    `groups` is the attribute with their number, and `channels` the dimension of the channels.
+    """
+
+    def converted(call: Call) -> list[Work]:
+        shape = read(call, 0).shape
+        rows, elements = shape[0] * int(attribute(call, groups) or shape[channels]), math.prod(shape)
+        sizes = {"rows": rows, "columns": elements // max(rows, 1), "inputs": 1, "flops": float(elements)}
+        return [{"kind": table.LAYER_NORM, "function": _function(call), **sizes}]
+
+    return converted
+
+
 def _pooling(call: Call) -> list[Work]:
     inputs = read(call, 0)
     taps = math.prod(attribute(call, "kernel_shape") or inputs.shape[2:])
@@ -91,7 +106,8 @@ _POINTWISE = (
     *("Celu", "HardSwish", "HardSigmoid", "Softplus", "Softsign", "Mish", "Swish", "Add", "Sub", "Mul", "Div", "Pow"),
     *("Mod", "Min", "Max", "Sum", "Mean", "Where", "Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "And"),
     *("Or", "Not", "Xor", "IsNaN", "IsInf", "QuantizeLinear", "DequantizeLinear", "DynamicQuantizeLinear", "Resize"),
-    *("Upsample", "RotaryEmbedding"),
+    *("Upsample", "RotaryEmbedding", "Tan", "Asin", "Acos", "Atan", "Sinh", "Cosh", "Asinh", "Acosh", "Atanh", "LRN"),
+    *("BitShift", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "BitwiseNot", "ThresholdedRelu", "Shrink"),
 )
 _COPIES = (
     *("Concat", "Split", "Transpose", "Slice", "Pad", "Expand", "Tile", "Cast", "CastLike", "DepthToSpace"),
@@ -111,10 +127,14 @@ CONVERTERS: Mapping[str, Converter] = {
     **dict.fromkeys(_POINTWISE, _elementwise(table.POINTWISE)),
     **dict.fromkeys(_COPIES, _elementwise(table.COPY)),
     **dict.fromkeys(_LOOKUPS, _elementwise(table.GATHER)),
-    **dict.fromkeys(("Softmax", "LogSoftmax"), _normalized(table.SOFTMAX, -1)),
+    **dict.fromkeys(("Softmax", "LogSoftmax", "Hardmax"), _normalized(table.SOFTMAX, -1)),
     **dict.fromkeys((*_LAYER_NORMS, "SkipSimplifiedLayerNormalization"), _normalized(table.LAYER_NORM, -1)),
-    **dict.fromkeys(("InstanceNormalization", "GroupNormalization"), _by_channel(table.LAYER_NORM, per_image=True)),
+    "InstanceNormalization": _by_channel(table.LAYER_NORM, per_image=True),
+    "GroupNormalization": _by_group("num_groups", 1),
     "BatchNormalization": _by_channel(table.BATCH_NORM, per_image=False),
     **dict.fromkeys(_POOLINGS, _pooling),
     **dict.fromkeys(_REDUCTIONS, _reduction),
+}
+MICROSOFT: Mapping[str, Converter] = {  # channels are the last dimension
+    **dict.fromkeys(("GroupNorm", "SkipGroupNorm"), _by_group("groups", -1))
 }

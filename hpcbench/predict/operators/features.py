@@ -21,7 +21,10 @@ from hpcbench.predict.tables.prediction import Floats
 
 _LATENCY_S = 1e-6
 _TILES = ((128, 128), (128, 64), (64, 64), (32, 32))
-_COSTLY = ("gelu", "tanh", "pow", "exp", "log", "erf", "sigmoid", "silu", "mish", "softplus", "sqrt", "sin", "cos")
+# Functions in the order of their usual cost.
+_CHEAP = ("copy", "relu", "add", "sub", "mul", "div")
+_COSTLY = ("sqrt", "exp", "log", "sin", "cos", "sigmoid", "silu", "tanh", "softplus", "erf", "gelu", "mish", "pow")
+_FUNCTIONS = {name: float(place) for place, name in enumerate((*_CHEAP, *_COSTLY))}
 _DTYPES = {"float32": 0.0, "tf32": 1.0, "float16": 2.0, "bfloat16": 2.0, "float8": 3.0, "float8_block": 4.0}
 _LOAD_BYTES = 16.0  # of the widest load of a thread: larger alignments change nothing
 
@@ -99,6 +102,7 @@ def _row_wise(rows: pd.DataFrame, units: Floats, element: Floats) -> dict[str, F
         "columns_alignment": _alignment(columns, element),
         "elements_alignment": _alignment(count * columns, element),
         "inputs": _sizes(rows, "inputs"),
+        "function": rows["function"].map(_FUNCTIONS).to_numpy(dtype="float64"),
         "costly": np.asarray(rows["function"].isin(_COSTLY), dtype="float64"),
     }
 

@@ -51,7 +51,7 @@ def remarks(
 def _on_unknown(share: float, names: Any) -> Iterator[str]:
     if share > 0 and names:
         amount = f"{100 * share:.2g} %" if share >= _LEAST_SHARE else "under 0.1 %"
-        yield f"{amount} of the predicted time in operators of unknown kind: {names}"
+        yield f"{amount} of the predicted time in operators of unknown kind (timed by bytes or FLOPs alone): {names}"
 
 
 def _on_peaks(device: Device) -> Iterator[str]:

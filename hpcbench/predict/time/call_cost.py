@@ -1,7 +1,8 @@
 """The cost of a call: what its launch, and the events around it, add to the time that a device needs for a kernel.
 
 A call takes at least the cost `floor`: the time in which the host launches it. Long kernels hide it, but events and the
-start of the kernel add the time `events`. With the time d of the kernel in a stream:
+start of the kernel add the time `events`, which is at most a fraction of the floor. With the time d of the kernel in a
+stream:
 
     t = (floor^p + (d + events)^p)^(1/p), p = 16
 
@@ -18,12 +19,13 @@ from hpcbench.predict.tables.prediction import Floats
 
 _SHARPNESS = 16.0  # p, which makes a maximum: an assumption
 _LEAST_FRACTION = 0.05  # of the time that is the kernel's at least, in a measured row
+_OF_FLOOR = 0.6  # the largest time of events over the floor, because fast hosts have fast events: an assumption
 _ABOVE = 1.1  # times over the floor from which on a row shows the time of its kernel
 
 
 def measured(device_s: Floats, floor_s: Floats, events_s: Floats) -> Floats:
     """Return the time of a call in seconds from that of its kernel in a stream."""
-    ratio = (device_s + events_s) / floor_s
+    ratio = (device_s + _events(floor_s, events_s)) / floor_s
     largest = np.maximum(ratio, 1.0)
     return np.asarray(
         floor_s * largest * ((1 / largest) ** _SHARPNESS + (ratio / largest) ** _SHARPNESS) ** (1 / _SHARPNESS)
@@ -33,21 +35,33 @@ def measured(device_s: Floats, floor_s: Floats, events_s: Floats) -> Floats:
 def kernel(time_s: Floats, floor_s: Floats, events_s: Floats) -> Floats:
     """Return the time of a kernel in a stream in seconds from that of its call: the inverse of `measured`."""
     ratio = np.maximum(time_s / floor_s, 1.0 + 1e-9)
-    found = time_s * (1.0 - ratio**-_SHARPNESS) ** (1 / _SHARPNESS) - events_s
+    found = time_s * (1.0 - ratio**-_SHARPNESS) ** (1 / _SHARPNESS) - _events(floor_s, events_s)
     return np.maximum(found, _LEAST_FRACTION * time_s)
+
+
+def longest_kernel(time_s: Floats, floor_s: Floats, events_s: Floats) -> Floats:
+    """Return the time of a kernel in seconds, or the largest one where the call's time does not show it."""
+    return kernel(np.maximum(time_s, _ABOVE * floor_s), floor_s, events_s)
 
 
 def sensitivity(device_s: Floats, floor_s: Floats, events_s: Floats) -> Floats:
     """Return the derivative of the logarithm of a call's time by that of its kernel's time: 0 to 1."""
     whole = measured(device_s, floor_s, events_s)
-    return np.asarray(((device_s + events_s) / whole) ** (_SHARPNESS - 1) * device_s / whole)
+    return np.asarray(((device_s + _events(floor_s, events_s)) / whole) ** (_SHARPNESS - 1) * device_s / whole)
 
 
 def floor_sensitivity(device_s: Floats, floor_s: Floats, events_s: Floats) -> Floats:
     """Return the derivative of the logarithm of a call's time by that of its floor: 0 to 1."""
-    return np.asarray((floor_s / measured(device_s, floor_s, events_s)) ** _SHARPNESS)
+    whole, events = measured(device_s, floor_s, events_s), _events(floor_s, events_s)
+    with_floor = np.where(events < events_s, events, 0.0)  # events that grow with the floor
+    by_events = ((device_s + events) / whole) ** (_SHARPNESS - 1) * with_floor / whole
+    return np.asarray((floor_s / whole) ** _SHARPNESS + by_events)
 
 
 def shows_kernel(time_s: Floats, floor_s: Floats) -> np.ndarray:
     """Return whether measured times are far enough above their floors to show the time of the kernel."""
     return np.asarray(time_s > _ABOVE * floor_s)
+
+
+def _events(floor_s: Floats, events_s: Floats) -> Floats:
+    return np.asarray(np.minimum(events_s, _OF_FLOOR * floor_s))

@@ -111,7 +111,7 @@ def fit_fleet(rows: Prepared, size: Size) -> Core:
     time_s = rows.rows["time_s"].to_numpy(dtype="float64")
     floors = fit_floors(rows.names, rows.keys, time_s, rows.bound_s, rows.prior_s)
     floor_s = rows.prior_s * np.exp(floors.log_factor(rows.names, rows.keys))
-    device_s = call_cost.kernel(time_s, floor_s, rows.events_s)
+    device_s = call_cost.longest_kernel(time_s, floor_s, rows.events_s)
     shows = call_cost.shows_kernel(time_s, floor_s)
     weights = np.where(shows, call_cost.sensitivity(device_s, floor_s, rows.events_s), 0.0)
     target = np.log(device_s / rows.bound_s)

@@ -24,13 +24,14 @@ from hpcbench.predict.time.families import FALLING, FEATURES, NAMED, ROW_WISE, S
 # the public sets changes by at most a fiftieth.
 _FEWEST_OWN = 200  # rows of a device for trees of its own
 _RIDGE = 10.0  # rows of 0 in each leaf of the trees of all devices, a leaf of which may have rows of one device only
+_HIDDEN_WEIGHT = 0.5  # of rows that do not show the time of their kernel
 _PSEUDO_ROWS = 1.5  # of other families, against the rows of a family
 # Leaves of a tree, and fewest rows of a leaf.
 _ROW_WISE_TREES, _TREES = (8, 100), (31, 20)
 _OWN_TREES = (31, 10)  # of one device, which has fewer rows
 _QUARTILES = 1.349  # between those of a standard normal distribution
 _LEAST_SCATTER = 0.01  # of a subject, as a logarithm
-_ROW_WISE_DETAIL = ("cache", "rows_per_unit")  # features of row-wise operators that differ by device
+_ROW_WISE_DETAIL = ("cache", "rows_per_unit", "function")  # features of row-wise operators that differ by device
 
 
 @dataclass(frozen=True)
@@ -96,28 +97,34 @@ def fit_efficiency(
 ) -> Efficiency:
     """Return the model of a family from the logarithms of kernel time over bound, with weights of rows from 0 to 1.
 
-    A subject is a device with a data type.
+    A subject is a device with a data type. Rows of weight 0 do not show the time of their kernel: their target is the
+    largest one that is possible. They count with the last estimate, or with this largest value if the estimate is
+    above it, as in the EM algorithm for censored data (A. P. Dempster et al., JRSS B 39, 1977, section 4.2).
     """
-    shows = weights > 0
-    features, subjects, target, weights = features[shows], subjects[shows], target[shows], weights[shows]
-    features = _half_named(features)
-    effects = no_effects(features, SLOPES[family])
+    shown = int(np.count_nonzero(weights > 0))
+    order = np.argsort(weights <= 0, kind="stable")  # hidden rows last
+    features, subjects, largest = _half_named(features.iloc[order]), subjects.iloc[order], target[order]
+    weights = np.where(weights > 0, weights, _HIDDEN_WEIGHT)[order]
+    known, hidden = slice(shown), slice(shown, None)
+    effects = no_effects(features[known], SLOPES[family])
     leaves, least = _ROW_WISE_TREES if family in ROW_WISE else _TREES
-    trust = np.ones(len(target))
+    trust, used, target = np.ones(len(order)), known, largest.copy()
     for rounds in (size.rounds // 2, size.rounds):
         growth = Growth(rounds, leaves, least, FALLING.get(family, ()), _RIDGE)
         rest = target - effects.predict(features, subjects)
-        shared = fit_trees(features, rest, weights * trust, FEATURES[family], growth)
-        rest = target - shared.predict(features)
-        effects = fit_effects(rest, weights, features, subjects, effects)
-        rest = rest - effects.predict(features, subjects)
-        scatter = _scatter(rest, subjects)
-        trust = subjects.map(1.0 / (1.0 + (scatter / scatter.median()) ** 2)).to_numpy(dtype="float64")
+        shared = fit_trees(features[used], rest[used], (weights * trust)[used], FEATURES[family], growth)
+        base = shared.predict(features)
+        effects = fit_effects((target - base)[known], weights[known], features[known], subjects[known], effects)
+        base += effects.predict(features, subjects)
+        scatter = _scatter((target - base)[known], subjects[known])
+        trust = subjects.map(1.0 / (1.0 + (scatter / scatter.median()) ** 2)).fillna(1.0).to_numpy(dtype="float64")
+        target[hidden], used = np.minimum(base, largest)[hidden], slice(None)
+    counts = subjects[known].value_counts()
     return Efficiency(
         shared=shared,
         effects=effects,
-        own=_own_trees(family, features, subjects, rest, weights, size),
-        rows={str(name): int(count) for name, count in subjects.value_counts().items()},
+        own=_own_trees(family, features, subjects, target - base, weights, counts, size),
+        rows={str(name): int(count) for name, count in counts.items()},
         spread=float(scatter.median()),
     )
 
@@ -135,14 +142,19 @@ def _scatter(rest: Floats, subjects: pd.Series) -> pd.Series:
 
 
 def _own_trees(
-    family: str, features: pd.DataFrame, subjects: pd.Series, rest: Floats, weights: Floats, size: Size
+    family: str,
+    features: pd.DataFrame,
+    subjects: pd.Series,
+    rest: Floats,
+    weights: Floats,
+    counts: pd.Series,
+    size: Size,
 ) -> dict[str, Trees]:
+    """Return trees for each subject with many rows; `counts` has the number of those that show their kernel."""
     shared = tuple(name for name in FEATURES[family] if name not in NAMED)
     columns = (*shared, *(_ROW_WISE_DETAIL if family in ROW_WISE else ()))
     found = {}
-    for name, count in subjects.value_counts().items():
-        if count < _FEWEST_OWN or not size.own_rounds:
-            continue
+    for name in counts[counts >= _FEWEST_OWN].index if size.own_rounds else ():
         of = (subjects == name).to_numpy()
         found[str(name)] = fit_trees(
             features[of], rest[of], weights[of], tuple(dict.fromkeys(columns)), Growth(size.own_rounds, *_OWN_TREES)

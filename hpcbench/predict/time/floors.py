@@ -57,9 +57,14 @@ class Floors:
 
 
 def floor_keys(rows: pd.DataFrame, family: pd.Series, precision: pd.Series, timing: pd.Series) -> pd.Series:
-    """Return the key of the floor of each row; kernels that Triton generated have floors of their own."""
+    """Return the key of the floor of each row.
+
+    A function of a tensor and a number has another floor than that of two tensors, and kernels that Triton generated
+    have floors of their own.
+    """
+    inputs = ("/" + rows["inputs"].map("{:.0f}".format)).where(rows["inputs"].notna(), "")
     generated = rows["kernel_name"].str.contains("triton", case=False).map({True: "/triton", False: ""})
-    return family + "|" + rows["function"] + generated + "|" + precision + "|" + timing
+    return family + "|" + rows["function"] + inputs + generated + "|" + precision + "|" + timing
 
 
 def fit_floors(names: pd.Series, keys: pd.Series, time_s: Floats, bound_s: Floats, prior_s: Floats) -> Floors:

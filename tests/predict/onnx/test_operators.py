@@ -33,6 +33,29 @@ def sizes(found: dict[str, Any], *names: str) -> tuple[Any, ...]:
             {"group": 2, "strides": [2, 2]},
             ("conv", 2, 50, 4, 27),
         ),
+        (
+            "com_microsoft.NhwcConv",
+            [tensor(2, 10, 10, 6), tensor(8, 3, 3, 3)],
+            tensor(2, 5, 5, 8),
+            {"group": 2, "strides": [2, 2], "kernel_shape": [3, 3]},
+            ("conv", 2, 50, 4, 27),
+        ),
+        (
+            "onnx.QLinearMatMul",
+            [tensor(4, 5), tensor(), tensor(), tensor(5, 6)],
+            tensor(4, 6),
+            {},
+            ("gemm", 1, 4, 6, 5),
+        ),
+        ("com_microsoft.MatMulNBits", [tensor(2, 4, 64)], tensor(2, 4, 6), {"N": 6, "K": 64}, ("gemm", 1, 8, 6, 64)),
+        (
+            "onnx.Einsum",
+            [tensor(2, 7, 3, 5), tensor(2, 9, 3, 5)],
+            tensor(2, 3, 7, 9),
+            {"equation": "bqhd, bkhd -> bhqk"},
+            ("batched_gemm", 6, 7, 9, 5),
+        ),
+        ("onnx.Einsum", [tensor(2, 4, 5), tensor(5, 6)], None, {"equation": "btc,cn->btn"}, ("gemm", 1, 8, 6, 5)),
     ],
 )
 def test_products(operator: str, inputs: Any, output: Any, attributes: Any, expected: tuple[Any, ...]) -> None:
@@ -54,17 +77,6 @@ def test_a_bidirectional_lstm_is_two_rows() -> None:
     assert [sizes(each, "kind", "function", "rows", "m", "n", "k") for each in found] == [
         ("rnn", "lstm", 7, 2, 12, 8)
     ] * 2
-
-
-def test_attention_with_fewer_heads_of_keys() -> None:
-    (found,) = node(
-        "com_microsoft.GroupQueryAttention",
-        [tensor(2, 16, 32), tensor(2, 64, 8), tensor(2, 64, 8)],
-        tensor(2, 16, 32),
-        num_heads=8,
-        kv_num_heads=2,
-    )
-    assert sizes(found, "kind", "heads", "kv_heads", "rows", "columns", "head_dim") == ("attention", 8, 2, 16, 64, 4)
 
 
 @pytest.mark.parametrize(
@@ -95,6 +107,24 @@ def test_attention_with_fewer_heads_of_keys() -> None:
             {},
             ("pooling", "globalaveragepool", 24, 4, 1),
         ),
+        ("onnx.Tan", [tensor(4, 6)], tensor(4, 6), {}, ("pointwise", "tan", 4, 6, 1)),
+        ("onnx.BitShift", [tensor(4, 6), tensor(4, 6)], tensor(4, 6), {}, ("pointwise", "bitshift", 4, 6, 2)),
+        ("onnx.LRN", [tensor(2, 3, 4, 4)], tensor(2, 3, 4, 4), {"size": 5}, ("pointwise", "lrn", 24, 4, 1)),
+        ("onnx.Hardmax", [tensor(2, 3, 5)], tensor(2, 3, 5), {}, ("softmax", "hardmax", 6, 5, 1)),
+        (
+            "onnx.GroupNormalization",
+            [tensor(2, 32, 4, 4)],
+            tensor(2, 32, 4, 4),
+            {"num_groups": 8},
+            ("layer_norm", "groupnormalization", 16, 64, 1),
+        ),
+        (
+            "com_microsoft.GroupNorm",
+            [tensor(2, 4, 4, 32)],
+            tensor(2, 4, 4, 32),
+            {"groups": 8},
+            ("layer_norm", "groupnorm", 16, 64, 1),
+        ),
         ("onnx.Transpose", [tensor(4, 6)], tensor(6, 4), {}, ("copy", "transpose", 6, 4, 1)),
         ("onnx.Gather", [tensor(50, 8), tensor(3)], tensor(3, 8), {}, ("gather", "index_select", 50, 8, 1)),
     ],
@@ -106,7 +136,13 @@ def test_rows(operator: str, inputs: Any, output: Any, attributes: Any, expected
 
 @pytest.mark.parametrize(
     ("operator", "inputs"),
-    [("my_domain.Whirl", [tensor(4, 6)]), ("onnx.Loop", [tensor(4, 6)]), ("onnx.MatMul", [tensor(4, 6), None])],
+    [
+        ("my_domain.Whirl", [tensor(4, 6)]),
+        ("onnx.Loop", [tensor(4, 6)]),
+        ("onnx.MatMul", [tensor(4, 6), {}]),
+        ("onnx.Einsum", [tensor(4, 6), tensor(6, 2), tensor(2, 3)]),
+        ("com_microsoft.MultiHeadAttention", [tensor(2, 4, 6), {}, {}]),
+    ],
 )
 def test_custom_operators_and_unknown_shapes(operator: str, inputs: Any) -> None:
     (found,) = node(operator, inputs, tensor(4, 6))

@@ -71,7 +71,7 @@ def test_peaks_under_load_have_a_remark() -> None:
 
 
 def test_unknown_operators_are_named_with_their_share() -> None:
-    words = "of the predicted time in operators of unknown kind: mine.weird"
+    words = "of the predicted time in operators of unknown kind (timed by bytes or FLOPs alone): mine.weird"
     assert remarks_on({"t4": []}, {"t4": T4}, unknown=0.034) == [f"3.4 % {words}"]
     assert remarks_on({"t4": []}, {"t4": T4}, unknown=0.0004) == [f"under 0.1 % {words}"]
     assert remarks_on({"t4": []}, {"t4": T4}, unknown=0.05, source=table.OF_NAME) == [""]

@@ -34,6 +34,11 @@ def _fold(model: onnx.ModelProto, known: shapes.Shapes) -> int:
     for node in model.graph.node:
         if node.op_type == "Constant":
             values.update(_constant(node))
+        branch = _taken(model.graph, node, values)
+        if branch:
+            count += 1
+            nodes += branch
+            continue
         found = _outputs(model, node, values, known) if node.op_type != "Constant" else None
         if found is None:
             nodes.append(node)
@@ -49,6 +54,21 @@ def _fold(model: onnx.ModelProto, known: shapes.Shapes) -> int:
         del model.graph.node[:]
         model.graph.node.extend(kept)
     return count
+
+
+def _taken(graph: Any, node: Any, values: _Values) -> List[Any]:
+    """Return the operators of the branch that a constant condition selects; empty if it remains a condition."""
+    if node.op_type != "If" or node.input[0] not in values:
+        return []
+    name = "then_branch" if bool(values[node.input[0]]) else "else_branch"
+    (branch,) = (each.g for each in node.attribute if each.name == name)
+    own = {name for each in branch.node for name in each.output}.union(each.name for each in branch.initializer)
+    others = {name for each in graph.node for name in (*each.input, *each.output)}
+    if own & others:  # branches of several conditions may use the same names
+        return []
+    graph.initializer.extend(branch.initializer)
+    results = zip(branch.output, node.output)
+    return [*branch.node, *(helper.make_node("Identity", [result.name], [name]) for result, name in results)]
 
 
 def _is_small(tensor: Any) -> bool:

@@ -23,6 +23,7 @@ _KIND = "other"  # kinds are those of PyTorch's operators
 _VIEW = "view"
 _LIBRARY = "onnx"  # of operators without a domain of their own
 _STANDARD = ("", "ai.onnx")
+_ONNX_RUNTIME = "com.microsoft"
 # They return the memory of their input.
 _VIEWS = ("Reshape", "Squeeze", "Unsqueeze", "Flatten", "Identity", "Dropout", "Optional")
 _CONSTANTS = ("Constant", "ConstantOfShape", "Shape", "Size")
@@ -48,7 +49,7 @@ class _Tensor(NamedTuple):
 def operators_of(problem: Problem) -> OperatorList:
     """Return the operators of a forward pass of a batch.
 
-    Raise BadModel if the file or its inputs are not valid, or if the work after a custom operator is unknown.
+    Raise BadModel if the file or its inputs are not valid, or if the work of an operator is unknown.
     """
     parameters = problem.parameters
     path = source_of(parameters["model"]).name
@@ -58,27 +59,39 @@ def operators_of(problem: Problem) -> OperatorList:
     )
     sizes = {name: (parameters["batch_size"], *each.shape) for name, each in inputs.items()}
     concrete, known = constants.folded(model, sizes)
-    _check_custom(concrete.graph, known)
+    _check_known(concrete.graph, known)
     found = _listed(concrete.graph, known, _types(concrete))
     return OperatorList("", operators=found, parameter_count=model_file.parameter_count(model))
 
 
-def _check_custom(graph: Any, known: shapes.Shapes) -> None:
-    """Raise BadModel if the FLOPs of a product are unknown because it follows a custom operator.
+def _check_known(graph: Any, known: shapes.Shapes) -> None:
+    """Raise BadModel if the work of an operator is unknown, and therefore its fraction of the time.
 
+    That is an operator of neither ONNX nor ONNX Runtime, a product of unknown shape, or one in a loop or condition.
     ONNX infers no shapes after operators that it does not define.
     """
-    after: Dict[str, str] = {}  # tensors of unknown shape, with the custom operator before them
+    after: Dict[str, str] = {}  # tensors of unknown shape, with the operator of another domain before them
     for node in graph.node:
         before = next((after[name] for name in node.input if name in after), None)
         if before and flops.is_product(node) and flops.of_node(node, known) is None:
             what = "model: the work of %s is unknown: it follows %s, an operator that ONNX does not define"
             raise BadModel(what % (node.op_type, before))
+        for inner in _inner_products(node):
+            raise BadModel("model: the work of %s is unknown: it is inside %s" % (inner.op_type, node.op_type))
         domain = "" if node.domain in _STANDARD else node.domain
-        if not before and not defs.has(node.op_type, domain=domain):
-            before = ".".join(filter(None, (domain, node.op_type)))
+        own = ".".join(filter(None, (domain, node.op_type))) if not defs.has(node.op_type, domain=domain) else ""
+        if own and domain != _ONNX_RUNTIME:
+            raise BadModel("model: the work of %s is unknown: ONNX does not define this operator" % own)
+        before = before or own
         if before:
             after.update({name: before for name in node.output if name not in known})
+
+
+def _inner_products(node: Any) -> List[Any]:
+    """Return the products in the graphs of a loop or condition."""
+    graphs = [each.g for each in node.attribute if each.HasField("g")]
+    inner = [one for graph in graphs for each in model_file.graphs(graph) for one in each.node]
+    return [each for each in inner if flops.is_product(each)]
 
 
 def _listed(graph: Any, known: shapes.Shapes, types: Dict[str, str]) -> List[ListedOperator]:
@@ -104,24 +117,26 @@ def _constant(graph: Any, weights: Set[str]) -> Set[str]:
     """Return the names of the tensors that are constant, or that only the shapes of the inputs determine."""
     found = set(weights)
     for node in graph.node:
-        if node.op_type in _CONSTANTS or (node.input and all(name in found for name in node.input if name)):
+        has_graphs = any(each.HasField("g") for each in node.attribute)  # which may read other tensors
+        is_constant = node.input and all(name in found for name in node.input if name) and not has_graphs
+        if node.op_type in _CONSTANTS or is_constant:
             found.update(name for name in node.output if name)
     return found
 
 
 def _operator(node: Any, tensors: Dict[str, _Tensor], weights: Set[str], count: Optional[int]) -> ListedOperator:
     library = _LIBRARY if node.domain in _STANDARD else node.domain.replace(".", "_")
-    inputs = [tensors.get(name) for name in node.input]
+    inputs = [tensors[name] for name in node.input if name in tensors]
     outputs = [tensors[name] for name in node.output if name in tensors]
     arguments = {
         "attributes": _attributes(node.attribute),
-        "inputs": [each and each.described() for each in inputs],
+        "inputs": [_described(name, tensors) for name in node.input],
         "outputs": [each.described() for each in outputs],
     }
     is_view = library == _LIBRARY and (node.op_type in _VIEWS or _moves_no_data(node, tensors))
     written = sum(each.bytes for each in outputs)
     is_lookup = node.op_type == "Gather" and library == _LIBRARY  # it reads as many rows as it returns
-    read = written if is_lookup else sum(each.bytes for each in inputs if each)
+    read = written if is_lookup else sum(each.bytes for each in inputs)
     return ListedOperator(
         kind=_VIEW if is_view else _KIND,
         operator="%s.%s" % (library, node.op_type),
@@ -135,6 +150,13 @@ def _operator(node: Any, tensors: Dict[str, _Tensor], weights: Set[str], count: 
         dtype=outputs[0].dtype if outputs else None,
         flops=count,
     )
+
+
+def _described(name: str, tensors: Dict[str, _Tensor]) -> Optional[Dict[str, Any]]:
+    """Return an input of an operator: empty if its shape is unknown, and None if the operator does not have it."""
+    if not name:
+        return None
+    return tensors[name].described() if name in tensors else {}
 
 
 def _moves_no_data(node: Any, tensors: Dict[str, _Tensor]) -> bool:
