@@ -22,6 +22,8 @@ from hpcbench.predict.sets.formats import format_of, known_names
 from hpcbench.predict.sets.implausible import implausible
 from hpcbench.util.console import print_warning, print_warnings
 
+_GZIP = b"\x1f\x8b"
+
 
 def training_data(context: click.Context, sources: Sequence[str]) -> DataSet:
     """Return the rows to train on of folders, files and sweeps, merged; its flaws name measurements in wrong units.
@@ -90,7 +92,16 @@ def _source(context: click.Context, source: str) -> DataSet:
         return rows_to_train_on(folder_tables(path))
     if path.suffix in SUFFIXES:
         return _table(path)
+    if path.is_file() and not _is_compressed(path):
+        hint = "name a folder, a table (.csv or .parquet), a sweep, or an archive of one"
+        raise UserError("the file has no measurements", where=source, hint=hint)
     return _sweep(context, source)
+
+
+def _is_compressed(path: Path) -> bool:
+    """Return whether a file begins like an archive of a sweep, with the magic number of gzip (RFC 1952)."""
+    with path.open("rb") as file:
+        return file.read(len(_GZIP)) == _GZIP
 
 
 def _table(path: Path) -> DataSet:

@@ -9,7 +9,7 @@ Devices whose rows scatter more than those of the fleet count less: a throttled 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -98,35 +98,31 @@ def fit_efficiency(
     """Return the model of a family from the logarithms of kernel time over bound, with weights of rows from 0 to 1.
 
     A subject is a device with a data type. Rows of weight 0 do not show the time of their kernel: their target is the
-    largest one that is possible. They count with the last estimate, or with this largest value if the estimate is
-    above it, as in the EM algorithm for censored data (A. P. Dempster et al., JRSS B 39, 1977, section 4.2).
+    largest one that is possible. In the trees of a device, they count with the estimate without these trees, or with
+    the largest value if it is below the estimate, like censored data in the first step of the EM algorithm
+    (A. P. Dempster et al., JRSS B 39, 1977, section 4.2).
     """
-    shown = int(np.count_nonzero(weights > 0))
-    order = np.argsort(weights <= 0, kind="stable")  # hidden rows last
-    features, subjects, largest = _half_named(features.iloc[order]), subjects.iloc[order], target[order]
-    weights = np.where(weights > 0, weights, _HIDDEN_WEIGHT)[order]
-    known, hidden = slice(shown), slice(shown, None)
-    effects = no_effects(features[known], SLOPES[family])
+    shows = weights > 0
+    hidden, of_hidden, largest = features[~shows], subjects[~shows], target[~shows]
+    features, subjects, target, weights = _half_named(features[shows]), subjects[shows], target[shows], weights[shows]
+    effects = no_effects(features, SLOPES[family])
     leaves, least = _ROW_WISE_TREES if family in ROW_WISE else _TREES
-    trust, used, target = np.ones(len(order)), known, largest.copy()
+    trust = np.ones(len(target))
     for rounds in (size.rounds // 2, size.rounds):
         growth = Growth(rounds, leaves, least, FALLING.get(family, ()), _RIDGE)
         rest = target - effects.predict(features, subjects)
-        shared = fit_trees(features[used], rest[used], (weights * trust)[used], FEATURES[family], growth)
-        base = shared.predict(features)
-        effects = fit_effects((target - base)[known], weights[known], features[known], subjects[known], effects)
-        base += effects.predict(features, subjects)
-        scatter = _scatter((target - base)[known], subjects[known])
-        trust = subjects.map(1.0 / (1.0 + (scatter / scatter.median()) ** 2)).fillna(1.0).to_numpy(dtype="float64")
-        target[hidden], used = np.minimum(base, largest)[hidden], slice(None)
-    counts = subjects[known].value_counts()
-    return Efficiency(
-        shared=shared,
-        effects=effects,
-        own=_own_trees(family, features, subjects, target - base, weights, counts, size),
-        rows={str(name): int(count) for name, count in counts.items()},
-        spread=float(scatter.median()),
-    )
+        shared = fit_trees(features, rest, weights * trust, FEATURES[family], growth)
+        rest = target - shared.predict(features)
+        effects = fit_effects(rest, weights, features, subjects, effects)
+        rest = rest - effects.predict(features, subjects)
+        scatter = _scatter(rest, subjects)
+        trust = subjects.map(1.0 / (1.0 + (scatter / scatter.median()) ** 2)).to_numpy(dtype="float64")
+    counts = {str(name): int(count) for name, count in subjects.value_counts().items()}
+    model = Efficiency(shared, effects, {}, counts, float(scatter.median()))
+    below = np.minimum(largest - model.predict(hidden, of_hidden), 0.0)
+    everything = pd.concat([features, hidden]), pd.concat([subjects, of_hidden]), np.append(rest, below)
+    own = _own_trees(family, *everything, np.append(weights, np.full(len(below), _HIDDEN_WEIGHT)), counts, size)
+    return replace(model, own=own)
 
 
 def _half_named(features: pd.DataFrame) -> pd.DataFrame:
@@ -147,16 +143,18 @@ def _own_trees(
     subjects: pd.Series,
     rest: Floats,
     weights: Floats,
-    counts: pd.Series,
+    counts: Mapping[str, int],
     size: Size,
 ) -> dict[str, Trees]:
     """Return trees for each subject with many rows; `counts` has the number of those that show their kernel."""
     shared = tuple(name for name in FEATURES[family] if name not in NAMED)
     columns = (*shared, *(_ROW_WISE_DETAIL if family in ROW_WISE else ()))
     found = {}
-    for name in counts[counts >= _FEWEST_OWN].index if size.own_rounds else ():
+    for name, count in counts.items():
+        if count < _FEWEST_OWN or not size.own_rounds:
+            continue
         of = (subjects == name).to_numpy()
-        found[str(name)] = fit_trees(
+        found[name] = fit_trees(
             features[of], rest[of], weights[of], tuple(dict.fromkeys(columns)), Growth(size.own_rounds, *_OWN_TREES)
         )
     return found

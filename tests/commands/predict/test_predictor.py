@@ -232,6 +232,13 @@ def test_a_prefix_of_several_sweeps_is_not_a_source_that_is_not_found(invoke: Co
     assert "error: 'lost' not found hint: name a folder, a table or a sweep" in missing
 
 
+@pytest.mark.parametrize("name", ["my.yaml", "net.pt2"])
+def test_a_file_of_another_kind_is_no_source(invoke: CommandLine, name: str) -> None:
+    (invoke.workspace / name).write_text("name: my")
+    error = one_line(invoke("predictor", "fit", name, expect=2).stderr)
+    assert f"error: the file has no measurements --> {name} hint: name a folder, a table (.csv or .parquet)" in error
+
+
 def test_a_fit_reports_what_is_doubtful_in_the_data(invoke: CommandLine) -> None:
     rows = operators(("GPU A", "GPU B"), 1)
     again = rows.head(2).assign(latency_ms=lambda table: 3 * table["latency_ms"])
