@@ -86,14 +86,18 @@ class JobPower:
         return np.where(self._is_seen(jobs), SPREAD[SEEN], SPREAD[UNSEEN])
 
     def half_width(self, jobs: pd.DataFrame, quantity: str) -> Floats:
-        """Return half the width of the 90 % intervals of a quantity, as differences of logarithms."""
+        """Return half the width of the 90 % intervals of a quantity, as differences of logarithms.
+
+        Networks without measurements have the prior's: calibrations are from the same network on other devices.
+        """
         spread = self.spread(jobs)
         widths = {}
         for name in (SEEN, UNSEEN):
             calibration = self.calibrations.get(f"{quantity}/{name}")
             prior = np.full(len(jobs), _PRIOR_HALF[quantity])
             widths[name] = prior if calibration is None else calibration.half_width(jobs["network"], spread)
-        return np.where(self._is_seen(jobs), widths[SEEN], widths[UNSEEN])
+        of_known = np.where(self._is_seen(jobs), widths[SEEN], widths[UNSEEN])
+        return np.where(jobs["network"].isin(self.references["network"]), of_known, _PRIOR_HALF[quantity])
 
     def _is_seen(self, jobs: pd.DataFrame) -> np.ndarray:
         keys = ["device", *JOB]

@@ -89,6 +89,14 @@ def test_without_data_a_job_may_draw_a_fifth_of_the_limit_and_never_more_than_it
     assert found["upper"].to_numpy() == pytest.approx(LIMITS)
 
 
+def test_a_network_without_measurements_has_the_interval_of_no_data() -> None:
+    rows = pd.concat([epochs("card"), epochs("other", 600.0)], ignore_index=True)
+    model = jobs.fit(rows, DEVICES, jobs.left_out_devices(rows, DEVICES))
+    known, new = (model.half_width(epochs("card", network=name), "power_w") for name in ("net", "unknown"))
+    assert new == pytest.approx(jobs.JobPower().half_width(epochs("card"), "power_w"))
+    assert (known < 0.5 * new).all()
+
+
 def test_jobs_of_unknown_batch_size_have_the_mean_of_the_measured_ones() -> None:
     small, large = epochs("card", 1000.0), epochs("card", 4000.0).assign(batch_size=64.0)
     model = jobs.fit(pd.concat([small, large], ignore_index=True), DEVICES)
