@@ -19,7 +19,7 @@ from hpcbench.predict.tables.prediction import Floats
 
 _SHARPNESS = 16.0  # p, which makes a maximum: an assumption
 _LEAST_FRACTION = 0.05  # of the time that is the kernel's at least, in a measured row
-_OF_FLOOR = 0.6  # the largest time of events over the floor, because fast hosts have fast events: an assumption
+_OF_FLOOR = 0.7  # the largest time of events over the floor, because fast hosts have fast events: an assumption
 _ABOVE = 1.1  # times over the floor from which on a row shows the time of its kernel
 
 
