@@ -7,8 +7,8 @@ stream:
     t = (floor^p + (d + events)^p)^(1/p), p = 16
 
 The host and the device work at the same time, so that the slower one counts (CUDA C++ programming guide, section
-3.2.8); p makes it smooth. In a stream that is launched ahead of time, `floor` is the shortest kernel, and there are no
-events.
+3.2.8); p makes it smooth. In a stream that is launched ahead of time, `floor` is the shortest kernel, and `events` only
+the start of a kernel.
 """
 
 from __future__ import annotations
