@@ -19,13 +19,13 @@ from hpcbench.predict.power.activity import of_lists
 from hpcbench.predict.power.given_time import GivenTime
 from hpcbench.predict.power.jobs import model as of_jobs
 from hpcbench.predict.power.jobs.model import JobPower
-from hpcbench.predict.power.networks import QUANTITIES, TIME, NetworkPower, with_known_lists
-from hpcbench.predict.power.operators import ENERGY, POWER, OperatorPower, limits_w
+from hpcbench.predict.power.networks import NetworkPower, with_known_lists
+from hpcbench.predict.power.operators import OperatorPower, limits_w
 from hpcbench.predict.power.power_fleet import PowerFleet
 from hpcbench.predict.power.requests import model as of_requests
 from hpcbench.predict.power.requests.model import RequestPower
 from hpcbench.predict.tables import networks as network_table
-from hpcbench.predict.tables.prediction import VALUES, Floats, table
+from hpcbench.predict.tables.prediction import ENERGY, POWER, QUANTITIES, TIME, VALUES, Floats, table
 
 
 @dataclass(frozen=True)

@@ -17,13 +17,11 @@ from hpcbench.predict.power.activity import COLUMNS, of_lists
 from hpcbench.predict.power.device_power import DevicePower, Rows, fit_steps
 from hpcbench.predict.power.given_time import GivenTime
 from hpcbench.predict.power.operating_point import lowest_clock
-from hpcbench.predict.power.operators import ENERGY, POWER, SEEN, UNSEEN
+from hpcbench.predict.power.operators import SEEN, UNSEEN
 from hpcbench.predict.power.power_fleet import PowerFleet
 from hpcbench.predict.tables import networks as table
-from hpcbench.predict.tables.prediction import Estimate, Floats
+from hpcbench.predict.tables.prediction import ENERGY, POWER, QUANTITIES, TIME, Estimate, Floats
 
-TIME = "time_s"
-QUANTITIES = (TIME, POWER, ENERGY)
 WITHOUT_CLOCK = "the clock or the power limit is not above 0"
 # Expected errors of logarithms of a network on a device with measured networks, and on others.
 SPREAD = {SEEN: 0.10, UNSEEN: 0.30}

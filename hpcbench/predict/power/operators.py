@@ -27,7 +27,6 @@ from hpcbench.predict.power.power_fleet import PowerFleet
 from hpcbench.predict.tables.operators import ATTENTION, ATTENTION_DECODE
 from hpcbench.predict.tables.prediction import Estimate, Floats
 
-POWER, ENERGY = "power_w", "energy_j"
 SEEN, UNSEEN = "seen", "unseen"
 # Expected error of the logarithm of the power without any data: an assumption, to which _PRIOR below is relative.
 PRIOR_SPREAD = 0.38

@@ -12,10 +12,9 @@ from hpcbench.predict.choice.states import KERNELS, LAUNCHES, SEEN, UNSEEN, Stat
 from hpcbench.predict.devices.device import Device
 from hpcbench.predict.power.device_power import Rows
 from hpcbench.predict.power.jobs.model import LeftOutJobs
-from hpcbench.predict.power.networks import TIME, LeftOutNetworks, NetworkPower
-from hpcbench.predict.power.operators import ENERGY, POWER
+from hpcbench.predict.power.networks import LeftOutNetworks, NetworkPower
 from hpcbench.predict.power.power_fleet import PowerFleet
-from hpcbench.predict.tables.prediction import Estimate
+from hpcbench.predict.tables.prediction import ENERGY, POWER, TIME, Estimate
 
 Steps = Mapping[str, tuple[pd.DataFrame, Rows]]  # by device, as of `networks.measured_rows`
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 LEVEL = 0.90  # probability of the prediction intervals
 VALUES = ("predicted", "lower", "upper")  # a value with the limits of its interval
+TIME, POWER, ENERGY = QUANTITIES = ("time_s", "power_w", "energy_j")
 COLUMNS = (*VALUES, "reason", "basis_rows", "basis_devices", "distance")
 
 Floats = NDArray[np.float64]

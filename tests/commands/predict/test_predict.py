@@ -158,6 +158,12 @@ def test_a_page_and_figures_are_written(predict: Callable[..., Any], invoke: Com
     assert len(list((invoke.workspace / "plots").glob("*.svg"))) == 2
 
 
+def test_models_of_one_row(predict: Callable[..., Any], invoke: CommandLine) -> None:
+    write(invoke.workspace / "data", operators_time=operators(("GPU A",), 1, rows=1))
+    invoke("predictor", "fit", "data")
+    assert "Models of fleet.json, fitted on 1 row of 1 device (data " in predict("--device", GPUS).stdout
+
+
 def test_models_that_were_fitted_on_a_device_say_so(predict: Callable[..., Any], invoke: CommandLine) -> None:
     rows = operators(("GPU A", "GPU B"), 1).assign(
         device=lambda table: table["device"].replace("GPU A", "a100-pcie-40")

@@ -47,8 +47,6 @@ def models_of(workspace: Workspace, file: str | None) -> Models:
     text = text_of(path)
     require("predictor", f"'{path.name}'")
     fleet = from_text(text, str(path))
-    devices = plural(len(fleet.basis.devices), "device")
-    words = (
-        f"Models of {path.name}, fitted on {fleet.basis.total:,} rows of {devices} (data {fleet.basis.data_hash[:12]})"
-    )
+    rows, devices = plural(fleet.basis.total, "row"), plural(len(fleet.basis.devices), "device")
+    words = f"Models of {path.name}, fitted on {rows} of {devices} (data {fleet.basis.data_hash[:12]})"
     return Models(fleet, words, hashlib.sha256(text.encode()).hexdigest())

@@ -7,7 +7,7 @@ import pandas as pd
 from hpcbench.predict.calibration.intervals import ALL, OF_DEVICES, Calibration, calibrated
 from hpcbench.predict.choice.ratios import RatioErrors, ratio_errors
 from hpcbench.predict.networks.listed.observations import Observations
-from hpcbench.predict.networks.listed.targets import TIME
+from hpcbench.predict.tables.prediction import TIME
 
 # What is known of the device of a network: whole networks, only single operators, or nothing but its description.
 NETWORKS, OPERATORS, DESCRIPTION = "networks", "operators", "description"

@@ -28,7 +28,7 @@ from hpcbench.predict.networks.listed.sums import kernel_times, sums
 from hpcbench.predict.networks.listed.time_estimator import LeftOutEstimator, TimeEstimator
 from hpcbench.predict.operators.device_columns import device_names
 from hpcbench.predict.tables.operators import MOST_UNKNOWN
-from hpcbench.predict.tables.prediction import Estimate, Floats
+from hpcbench.predict.tables.prediction import TIME, Estimate, Floats
 from hpcbench.predict.time.few_rows import MOST_FEW
 
 _LEAST_SPREAD = 0.05  # of networks, as a logarithm: an assumption
@@ -100,7 +100,7 @@ class ListedNetworks:
         `kernels` is the result of `kernel_times` for the networks. Networks without kernels have NaN.
         """
         devices = self._with_fitted_names(devices)
-        device, host = log_times(networks, sums(networks, kernels, devices), self.ratio, targets.TIME, devices)
+        device, host = log_times(networks, sums(networks, kernels, devices), self.ratio, TIME, devices)
         return np.exp(host - device)
 
     def to_json(self) -> dict[str, Any]:

@@ -7,9 +7,9 @@ import pandas as pd
 
 from hpcbench.predict.networks.listed.sums import BACKWARD, FORWARD, HOST, PARTS
 from hpcbench.predict.tables import networks as table
-from hpcbench.predict.tables.prediction import Floats
+from hpcbench.predict.tables.prediction import TIME, Floats
 
-TIME, FORWARD_TIME, BACKWARD_TIME = "time_s", "forward_s", "backward_s"
+FORWARD_TIME, BACKWARD_TIME = "forward_s", "backward_s"
 QUANTITIES = (TIME, FORWARD_TIME, BACKWARD_TIME)
 # A measured backward pass ends where the optimizer starts.
 _PARTS_OF = {TIME: PARTS, FORWARD_TIME: (FORWARD,), BACKWARD_TIME: (BACKWARD,)}

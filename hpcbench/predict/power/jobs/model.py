@@ -18,10 +18,10 @@ from hpcbench.predict.calibration.stored import all_from_json, all_to_json
 from hpcbench.predict.devices.device import Device
 from hpcbench.predict.power.jobs import curve as job_curve
 from hpcbench.predict.power.jobs.curve import JobCurve, LimitedRuns
-from hpcbench.predict.power.networks import QUANTITIES, TIME, WITHOUT_CLOCK, log_errors, without_clock
-from hpcbench.predict.power.operators import ENERGY, POWER, SEEN, UNSEEN
+from hpcbench.predict.power.networks import WITHOUT_CLOCK, log_errors, without_clock
+from hpcbench.predict.power.operators import SEEN, UNSEEN
 from hpcbench.predict.tables import networks as table
-from hpcbench.predict.tables.prediction import Estimate, Floats
+from hpcbench.predict.tables.prediction import ENERGY, POWER, QUANTITIES, TIME, Estimate, Floats
 
 JOB = ("network", "data")
 # Expected errors of logarithms, of jobs on their device and on others: assumptions, which calibrations scale.

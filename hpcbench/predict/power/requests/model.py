@@ -19,12 +19,12 @@ from hpcbench.predict.calibration.stored import all_from_json, all_to_json
 from hpcbench.predict.devices.device import BFLOAT16, Device
 from hpcbench.predict.operators.device_columns import of_rows
 from hpcbench.predict.power.least_squares import relative
-from hpcbench.predict.power.networks import QUANTITIES, TIME, log_errors
-from hpcbench.predict.power.operators import ENERGY, POWER, SEEN, UNSEEN
+from hpcbench.predict.power.networks import log_errors
+from hpcbench.predict.power.operators import SEEN, UNSEEN
 from hpcbench.predict.power.requests.language_models import LanguageModel, language_model
 from hpcbench.predict.tables import networks as table
 from hpcbench.predict.tables.element_bytes import element_bytes
-from hpcbench.predict.tables.prediction import Estimate, Floats
+from hpcbench.predict.tables.prediction import ENERGY, POWER, QUANTITIES, TIME, Estimate, Floats
 
 # Both priors are rounded, and near the coefficients that fit the public set, which differ by at most 30 %.
 # Parts of the time: reading weights, reading the cache, FLOPs of all tokens, and milliseconds per step of a token.
