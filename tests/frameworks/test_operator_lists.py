@@ -77,6 +77,28 @@ nodes = [node("Conv", "x k", "a"), node("BatchNormalization", "a s b m v", "c"),
 nodes += [node("BatchNormalization", "d s b m v")]
 onnx.save(model(nodes, [value("x", "batch", 3, 8, 8)], weights), "normalized.onnx")
 """
+REPEATED = CONDITION.replace(
+    'node("Relu", "a")]',
+    'node("If", "c", "d", **branches), node("Relu", "a"), node("Relu", "d", "e")]',
+)
+OF_DATA = """
+import sys
+sys.path.insert(0, sys.argv[1])
+import onnx
+from onnx_graphs import model, node, value, weight
+nodes = [node("NonZero", "x", "places"), node("Cast", "places", "numbers", to=onnx.TensorProto.FLOAT)]
+nodes += [node("Transpose", "numbers", "rows", perm=[1, 0]), node("MatMul", "rows k")]
+onnx.save(model(nodes, [value("x", "batch", 3)], [weight("k", 2, 5)]), "of_data.onnx")
+"""
+EIGHT_BITS = """
+import sys
+sys.path.insert(0, sys.argv[1])
+import onnx
+from onnx_graphs import model, node, value
+kinds = onnx.TensorProto
+nodes = [node("Cast", "x", "small", to=kinds.FLOAT8E4M3FN), node("Cast", "small", to=kinds.FLOAT)]
+onnx.save(model(nodes, [value("x", "batch", 3)]), "eight_bits.onnx")
+"""
 Listed = Callable[..., list[OperatorList]]
 
 
@@ -136,6 +158,33 @@ def test_an_onnx_file_with_a_condition(
     assert found.reason == ("" if known else "model: the FLOPs of MatMul are unknown: it is inside If")
     rows = converted(pd.DataFrame([asdict(each) for each in found.operators])) if known else pd.DataFrame()
     assert not known or rows["kind"].tolist() == [table.GEMM, table.POINTWISE]
+
+
+@pytest.mark.framework
+@pytest.mark.parametrize(
+    ("script", "reason"),
+    [
+        (REPEATED.replace("KNOWN", "True"), "it is inside If"),
+        (OF_DATA, "the shape of its input 'rows' is unknown"),
+    ],
+    ids=["two branches with the same names", "a shape that depends on data"],
+)
+def test_an_onnx_file_with_a_product_of_unknown_work(
+    listed: Listed, environment_python: Callable[[str], Path], tmp_path: Path, script: str, reason: str
+) -> None:
+    subprocess.run([environment_python("onnxruntime"), "-c", script, HERE], check=True, cwd=tmp_path)
+    (name,) = (each.name for each in tmp_path.glob("*.onnx"))
+    (found,) = listed("onnxruntime", {"framework": "onnxruntime", "model": f"onnx:{name}"})
+    assert (found.reason, list(found.operators)) == (f"model: the FLOPs of MatMul are unknown: {reason}", [])
+
+
+@pytest.mark.framework
+def test_bytes_of_onnx_data_types_with_several_numbers_in_their_names(
+    listed: Listed, environment_python: Callable[[str], Path], tmp_path: Path
+) -> None:
+    subprocess.run([environment_python("onnxruntime"), "-c", EIGHT_BITS, HERE], check=True, cwd=tmp_path)
+    (found,) = listed("onnxruntime", {"framework": "onnxruntime", "model": "onnx:eight_bits.onnx"})
+    assert [each.bytes_moved for each in found.operators] == [2 * 3 * (4 + 1)] * 2
 
 
 @pytest.mark.framework

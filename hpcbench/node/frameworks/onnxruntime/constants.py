@@ -1,7 +1,7 @@
 """Infer the shapes of a graph that computes shapes: replace operators on known shapes by constants, and repeat."""
 
 import math
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Dict, List, Optional, Set, Tuple
 
 import numpy
 import onnx
@@ -29,12 +29,13 @@ def folded(model: onnx.ModelProto, inputs: shapes.Shapes) -> Tuple[onnx.ModelPro
 def _fold(model: onnx.ModelProto, known: shapes.Shapes) -> int:
     """Replace the operators on known shapes by constants. Return their number."""
     values = {tensor.name: numpy_helper.to_array(tensor) for tensor in model.graph.initializer if _is_small(tensor)}
+    used = {name for each in model.graph.node for name in (*each.input, *each.output)}
     nodes: List[Any] = []
     count = 0
     for node in model.graph.node:
         if node.op_type == "Constant":
             values.update(_constant(node))
-        branch = _taken(model.graph, node, values)
+        branch = _taken(model.graph, node, values, used)
         if branch:
             count += 1
             nodes += branch
@@ -56,16 +57,19 @@ def _fold(model: onnx.ModelProto, known: shapes.Shapes) -> int:
     return count
 
 
-def _taken(graph: Any, node: Any, values: _Values) -> List[Any]:
-    """Return the operators of the branch that a constant condition selects; empty if the condition is unknown."""
+def _taken(graph: Any, node: Any, values: _Values, used: Set[str]) -> List[Any]:
+    """Return the operators of the branch that a constant condition selects; empty if the condition is unknown.
+
+    `used` has the names of the graph's tensors. The names of the branch are added to it.
+    """
     if node.op_type != "If" or node.input[0] not in values:
         return []
     name = "then_branch" if bool(values[node.input[0]]) else "else_branch"
     (branch,) = (each.g for each in node.attribute if each.name == name)
     own = {name for each in branch.node for name in each.output}.union(each.name for each in branch.initializer)
-    others = {name for each in graph.node for name in (*each.input, *each.output)}
-    if own & others:  # branches of several conditions may use the same names
+    if own & used:  # branches of several conditions may use the same names
         return []
+    used |= own
     graph.initializer.extend(branch.initializer)
     results = zip(branch.output, node.output)
     return [*branch.node, *(helper.make_node("Identity", [result.name], [name]) for result, name in results)]

@@ -6,8 +6,9 @@ fuses into a matrix product or convolution are left out, too. Other fusions are 
 
 import json
 import math
+import re
 from dataclasses import replace
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 import onnx
 from onnx import defs, helper
@@ -27,7 +28,8 @@ _ONNX_RUNTIME = "com.microsoft"
 # They return a view of their input.
 _VIEWS = ("Reshape", "Squeeze", "Unsqueeze", "Flatten", "Identity", "Dropout", "Optional")
 _CONSTANTS = ("Constant", "ConstantOfShape", "Shape", "Size")
-_BITS = {"bool": 8, "bfloat16": 16}
+_BITS = {"bool": 8}  # of data types without a number in their names
+_DEFAULT_BITS = 32
 
 
 class _Tensor(NamedTuple):
@@ -38,7 +40,8 @@ class _Tensor(NamedTuple):
 
     @property
     def bytes(self) -> int:
-        bits = _BITS.get(self.dtype) or int("".join(filter(str.isdigit, self.dtype)) or 32)
+        number = re.search(r"[0-9]+", self.dtype)  # the first one: float8_e4m3fn has further ones
+        bits = int(number.group()) if number else _BITS.get(self.dtype, _DEFAULT_BITS)
         return math.prod(self.shape) * bits // 8
 
     def described(self) -> Dict[str, Any]:
@@ -68,17 +71,13 @@ def _check_known(graph: Any, known: shapes.Shapes) -> None:
     """Raise BadModel if the FLOPs or bytes of an operator are unknown, and therefore its fraction of the time.
 
     This applies to operators of neither ONNX nor ONNX Runtime, products of unknown shape, and products in a loop or
-    condition.
-    ONNX infers no shapes after operators that it does not define.
+    condition. ONNX infers no shapes after operators that it does not define.
     """
     after: Dict[str, str] = {}  # tensors of unknown shape, with the operator of another domain before them
     for node in graph.node:
         before = next((after[name] for name in node.input if name in after), None)
-        if before and flops.is_product(node) and flops.of_node(node, known) is None:
-            what = "model: the FLOPs of %s are unknown: it follows %s, an operator that ONNX does not define"
-            raise BadModel(what % (node.op_type, before))
-        for inner in _inner_products(node):
-            raise BadModel("model: the FLOPs of %s are unknown: it is inside %s" % (inner.op_type, node.op_type))
+        for name, why in _unknown_products(node, known, before):
+            raise BadModel("model: the FLOPs of %s are unknown: %s" % (name, why))
         domain = "" if node.domain in _STANDARD else node.domain
         own = ".".join(filter(None, (domain, node.op_type))) if not defs.has(node.op_type, domain=domain) else ""
         if own and domain != _ONNX_RUNTIME:
@@ -86,6 +85,18 @@ def _check_known(graph: Any, known: shapes.Shapes) -> None:
         before = before or own
         if before:
             after.update({name: before for name in node.output if name not in known})
+
+
+def _unknown_products(node: Any, known: shapes.Shapes, before: Optional[str]) -> Iterator[Tuple[str, str]]:
+    """Yield the names of the products in a node whose FLOPs are unknown, and why they are unknown."""
+    if flops.is_product(node) and flops.of_node(node, known) is None:
+        if before:
+            yield node.op_type, "it follows %s, an operator that ONNX does not define" % before
+        for name in node.input[:2]:  # further inputs, such as masks, hardly change the FLOPs
+            if name and name not in known:
+                yield node.op_type, "the shape of its input '%s' is unknown" % name
+    for inner in _inner_products(node):
+        yield inner.op_type, "it is inside %s" % node.op_type
 
 
 def _inner_products(node: Any) -> List[Any]:
