@@ -21,7 +21,7 @@ from hpcbench.errors import UserError
 from hpcbench.report.export.atomic_files import check_target, write_text
 from hpcbench.util.console import err, out, print_warnings
 from hpcbench.util.exit_status import SUCCESS, examples
-from hpcbench.util.text import in_list
+from hpcbench.util.text import in_list, plural
 
 EPILOG = """\b
 Examples:
@@ -79,7 +79,7 @@ def fit_command(context: click.Context, sources: tuple[str, ...], output: str | 
     if not fleet.basis.total:
         _refuse(sources, fleet.basis.flaws)
     write_text(to_text(fleet), target)
-    err.print(f"wrote models fitted on {fleet.basis.total:,} rows to {target}", markup=False, soft_wrap=True)
+    err.print(f"wrote models fitted on {plural(fleet.basis.total, 'row')} to {target}", markup=False, soft_wrap=True)
     err.print(f"next: hpcbench predictor show {target}", markup=False, soft_wrap=True)
     return SUCCESS
 

@@ -67,8 +67,8 @@ def activity(rows: pd.DataFrame, devices: Mapping[str, Device]) -> pd.DataFrame:
 def of_lists(lists: pd.DataFrame, asked: pd.DataFrame, devices: Mapping[str, Device]) -> pd.DataFrame:
     """Return the activity of whole networks: one row per row of `asked`, with the columns of this module.
 
-    `asked` has the columns `list_id`, `device` and `dtype`. A list in another data type is converted. Rows whose list
-    or device is unknown are NaN.
+    `asked` has the columns `list_id`, `device` and `dtype`. A list in another data type is converted. Rows are NaN if
+    their list or device is unknown, or the rate of a product in it.
     """
     keys = asked[["list_id", "device", "dtype"]].drop_duplicates()
     known = keys[keys["list_id"].isin(set(lists["list_id"])) & keys["device"].isin(set(devices))]
@@ -94,8 +94,9 @@ def as_dtype(rows: pd.DataFrame, dtype: str) -> pd.DataFrame:
 def _summed(rows: pd.DataFrame, device: str, devices: Mapping[str, Device]) -> Floats:
     each = activity(rows.assign(device=device), devices)
     moving = rows["bytes"].to_numpy(dtype="float64") >= _FEWEST_BYTES
-    calls = rows["calls"].to_numpy(dtype="float64") * moving
-    return each.mul(calls, axis=0).sum().to_numpy(dtype="float64")
+    calls = rows["calls"].to_numpy(dtype="float64")[moving]
+    total = each[moving].mul(calls, axis=0).sum(skipna=False).to_numpy(dtype="float64")
+    return total if np.isfinite(total).all() else np.full(len(total), np.nan)
 
 
 def _is_faster_on_matrix_units(device: Device, dtype: str) -> bool:

@@ -24,6 +24,7 @@ from hpcbench.predict.tables.prediction import Estimate, Floats
 
 TIME = "time_s"
 QUANTITIES = (TIME, POWER, ENERGY)
+WITHOUT_CLOCK = "the clock or the power limit is not above 0"
 # Expected errors of logarithms of a network on a device with measured networks, and on others.
 SPREAD = {SEEN: 0.10, UNSEEN: 0.30}
 # Half the widths of intervals without a calibration, from the sets that docs/reference/predictor-data.md documents.
@@ -114,14 +115,14 @@ def reasons(
     timed = np.ones(len(networks), dtype=bool) if time is None else time.seconds > 0
     choices = {
         "the device has no description": ~described,
-        "the operators of the network are unknown": ~listed,
+        "the operators of the network, or their rates, are unknown": ~listed,
         "the time is unknown": ~timed,
-        "the clock or the power limit is not above 0": _without_clock(networks),
+        WITHOUT_CLOCK: without_clock(networks),
     }
     return np.select(list(choices.values()), list(choices), default="").astype(object)
 
 
-def _without_clock(networks: pd.DataFrame) -> np.ndarray:
+def without_clock(networks: pd.DataFrame) -> np.ndarray:
     """Return which rows have a clock or a power limit that is zero or negative: a device does not run in this state."""
     return np.asarray((networks[["clock_mhz", "power_limit_w"]] <= 0).any(axis=1))
 
@@ -142,20 +143,24 @@ def with_known_lists(networks: pd.DataFrame, lists: pd.DataFrame) -> pd.DataFram
 def measured_rows(
     networks: pd.DataFrame, lists: pd.DataFrame, devices: Mapping[str, Device]
 ) -> dict[str, tuple[pd.DataFrame, Rows]]:
-    """Return the rows with lists, times and powers by device, as tables and as measurements."""
+    """Return the rows with a known activity, a time and a power by device, as tables and as measurements."""
     usable = networks[
         (networks["unit"] == table.STEP)
         & networks["device"].isin(set(devices))
         & networks["list_id"].isin(set(lists["list_id"]))
         & (networks["time_s"] > 0)
         & (networks["power_w"] > 0)
-        & ~_without_clock(networks)
+        & ~without_clock(networks)
     ]
     found = {}
     for name, rows in usable.groupby("device", observed=True):
         device = devices[str(name)]
-        group = rows.groupby(list(CONFIGURATION), dropna=False, observed=True).ngroup().to_numpy(dtype="float64")
         work = of_lists(lists, rows, devices)[list(COLUMNS)]
+        known = work.notna().all(axis=1).to_numpy()
+        if not known.any():
+            continue
+        rows, work = rows[known], work[known]
+        group = rows.groupby(list(CONFIGURATION), dropna=False, observed=True).ngroup().to_numpy(dtype="float64")
         found[str(name)] = (rows, fleets.rows_of(rows, work, device.boost_mhz, device.board_power_w, group))
     return found
 

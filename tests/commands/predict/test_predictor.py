@@ -279,6 +279,8 @@ def test_rows_of_a_device_without_a_description_are_counted(invoke: CommandLine)
     assert "1 row left out of the model of times (operators without a model: 'matmul')" in fitted
     assert "wrote models fitted on 29 rows to" in fitted
     assert json.loads(invoke("predictor", "show", "--json").stdout)["rows"] == {"gemm": {"GPU A": 29}}
+    rows.head(1).assign(op="linear").to_csv(invoke.workspace / "data" / "operators_time.csv", index=False)
+    assert "wrote models fitted on 1 row to" in one_line(invoke("predictor", "fit", folder).stderr)
     described = write(invoke.workspace / "described", operators_time=operators(("GPU A", "GPU B"), 1))
     assert "not used" not in invoke("predictor", "fit", described).stderr
 

@@ -17,7 +17,7 @@ def one(**row: object) -> pd.DataFrame:
 def test_a_product_uses_matrix_units_if_the_device_has_them_for_its_data_type() -> None:
     size = product_with_bytes("linear", 1, 1000, 1000, 1000, 2)
     half = activity(one(**size), DEVICES).iloc[0]
-    single = activity(one(**size, dtype="float32") if False else one(**{**size, "dtype": "float32"}), DEVICES).iloc[0]
+    single = activity(one(**{**size, "dtype": "float32"}), DEVICES).iloc[0]
     assert half["matrix_s"] == pytest.approx(2e9 / 100e12)
     assert half["vector_s"] == 0.0
     assert single["vector_s"] == pytest.approx(2e9 / 10e12)
@@ -41,6 +41,16 @@ def test_a_network_is_the_sum_of_its_calls() -> None:
     assert found.loc[7, "matrix_s"] == pytest.approx(3 * single["matrix_s"])
     assert found.loc[7, "kernels"] == 3.0
     assert found.loc[9].isna().all()
+
+
+def test_a_network_with_a_product_of_unknown_rate_is_unknown() -> None:
+    product, other = product_with_bytes("linear", 1, 512, 512, 512, 8), {"kind": table.POINTWISE, "bytes": 1e6}
+    rows = [{"list_id": "net", **product}, {"list_id": "net", **other}, {"list_id": "sums", **other}]
+    listed = pd.DataFrame(rows).assign(calls=1.0, dtype="float64").reindex(columns=["list_id", "calls", *table.WORK])
+    asked = pd.DataFrame({"list_id": ["net", "sums"], "device": "card", "dtype": "float64"})
+    found = of_lists(listed, asked, DEVICES)
+    assert list(found.isna().all(axis=1)) == [True, False]
+    assert list(found.isna().any(axis=1)) == [True, False]
 
 
 def test_bytes_follow_the_data_type() -> None:

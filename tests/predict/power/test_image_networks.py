@@ -51,4 +51,7 @@ def test_unknown_networks_and_devices_are_refused() -> None:
     asked = pd.concat([rows(network="unheard"), rows(device="moon")], ignore_index=True)
     work = of_images(asked, CATALOG, DEVICES)
     found = unfitted().predict_activity(asked, work, DEVICES)["power_w"]
-    assert list(found["reason"]) == ["the operators of the network are unknown", "the device has no description"]
+    assert list(found["reason"]) == [
+        "the operators of the network, or their rates, are unknown",
+        "the device has no description",
+    ]

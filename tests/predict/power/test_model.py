@@ -9,7 +9,7 @@ import pytest
 
 from hpcbench.predict.power import model as power
 from hpcbench.predict.power.given_time import GivenTime
-from hpcbench.predict.power.networks import with_known_lists
+from hpcbench.predict.power.networks import measured_rows, with_known_lists
 from tests.predict.power.made_up_power import DEVICES, lists, operators, steps, unfitted
 
 
@@ -90,11 +90,18 @@ def test_networks_without_a_list_or_device_are_refused(fitted: power.PowerModel)
     rows = steps(clocks=(1000,))
     unknown = rows.assign(network="unheard", list_id="nothing")
     assert set(predicted_networks(fitted, unknown)["energy_j"]["reason"]) == {
-        "the operators of the network are unknown"
+        "the operators of the network, or their rates, are unknown"
     }
     elsewhere = predicted_networks(fitted, rows.assign(device="moon"))["power_w"]
     assert set(elsewhere["reason"]) == {"the device has no description"}
     assert elsewhere["predicted"].isna().all()
+
+
+def test_networks_in_a_data_type_without_a_rate_are_refused_and_not_fitted(fitted: power.PowerModel) -> None:
+    rows, listed = steps().assign(dtype="float64"), lists().assign(dtype="float64")
+    assert measured_rows(rows, listed, DEVICES) == {}
+    found = fitted.predict_networks(rows, listed, DEVICES)["power_w"]
+    assert set(found["reason"]) == {"the operators of the network, or their rates, are unknown"}
 
 
 def test_a_network_takes_the_list_of_another_data_type() -> None:

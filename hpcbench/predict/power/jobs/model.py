@@ -18,7 +18,7 @@ from hpcbench.predict.calibration.stored import all_from_json, all_to_json
 from hpcbench.predict.devices.device import Device
 from hpcbench.predict.power.jobs import curve as job_curve
 from hpcbench.predict.power.jobs.curve import JobCurve, LimitedRuns
-from hpcbench.predict.power.networks import QUANTITIES, TIME, log_errors
+from hpcbench.predict.power.networks import QUANTITIES, TIME, WITHOUT_CLOCK, log_errors, without_clock
 from hpcbench.predict.power.operators import ENERGY, POWER, SEEN, UNSEEN
 from hpcbench.predict.tables import networks as table
 from hpcbench.predict.tables.prediction import Estimate, Floats
@@ -50,14 +50,15 @@ class JobPower:
         described = jobs["device"].isin(set(devices)).to_numpy()
         known = [f"no time of {row.network} on the data set {row.data} was measured, and its size is unknown"
                  for row in jobs.itertuples()]  # fmt: skip
-        undescribed = np.where(described, "", "the device has no description").astype(object)
-        untimed = np.where((undescribed == "") & np.isnan(epoch_s), np.array(known, dtype=object), undescribed)
+        choices = {"the device has no description": ~described, WITHOUT_CLOCK: without_clock(jobs)}
+        unpowered = np.select(list(choices.values()), list(choices), default="").astype(object)
+        untimed = np.where((unpowered == "") & np.isnan(epoch_s), np.array(known, dtype=object), unpowered)
         log_time = np.log(epoch_s * ratio["time"].to_numpy())
         log_power = np.log(ratio["power_w"].to_numpy())
         spread = self.spread(jobs)
         return {
             TIME: Estimate(log_time, spread, untimed),
-            POWER: Estimate(log_power, spread, undescribed),
+            POWER: Estimate(log_power, spread, unpowered),
             ENERGY: Estimate(log_time + log_power, spread, untimed),
         }
 
@@ -209,6 +210,7 @@ def _usable(networks: pd.DataFrame, devices: Mapping[str, Device]) -> pd.DataFra
         & networks["device"].isin(set(devices))
         & (networks["time_s"] > 0)
         & (networks["power_w"] > 0)
+        & ~without_clock(networks)
     ]
 
 

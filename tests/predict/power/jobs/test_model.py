@@ -108,3 +108,13 @@ def test_jobs_of_unknown_batch_size_have_the_mean_of_the_measured_ones() -> None
     assert list(found.values()) == pytest.approx([1000.0, 4000.0, 2000.0], rel=1e-3)
     unknown = jobs.fit(small.assign(batch_size=np.nan), DEVICES).estimate(free, DEVICES)
     assert np.exp(unknown["time_s"].log_value) == pytest.approx([1000.0], rel=1e-3)
+
+
+def test_a_limit_of_zero_watts_is_refused_and_not_fitted() -> None:
+    none = epochs("card", 4000.0).assign(power_limit_w=0.0)
+    model = jobs.fit(pd.concat([epochs("card"), none], ignore_index=True), DEVICES)
+    assert model.to_json() == jobs.fit(epochs("card"), DEVICES).to_json()
+    found = model.estimate(none, DEVICES)
+    assert {reason for each in found.values() for reason in each.reason} == {
+        "the clock or the power limit is not above 0"
+    }
