@@ -13,7 +13,7 @@ _HEADER = ("Test", "Values", "MAPE (median)", "Coverage", "Width", "Best simple 
 
 
 def validation_table(found: Sequence[Score], simple: Mapping[str, Sequence[Score]]) -> Iterator[str]:
-    """Yield the lines of a table with a row per limit that the data allow to check; `simple` has scores by model."""
+    """Yield the lines of a table with a row for each limit that the data can check; `simple` has scores by model."""
     yield f"| {' | '.join(_HEADER)} |"
     yield f"|---|{'---:|' * 4}---|"
     for limit in LIMITS:

@@ -74,7 +74,7 @@ def test_a_device_with_as_few_operators_has_none_left_to_predict(data: DataSet) 
     assert {each.device for each in predict_splits.with_few_operators(kept, seeds=1)} == {"GPU B"}
 
 
-def test_a_benchmark_without_rows_to_predict_says_so(data: DataSet) -> None:
+def test_a_benchmark_without_rows_to_predict_is_an_error(data: DataSet) -> None:
     pytest.importorskip("sklearn")
     nothing = data.where(np.zeros(len(data.operators), dtype=bool), np.zeros(len(data.networks), dtype=bool))
     splits = [predict_splits.Split("empty", data, nothing)]

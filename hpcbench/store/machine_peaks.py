@@ -108,8 +108,8 @@ def _before(path: Path, machine: MachinePeaks) -> MachinePeaks:
 def _best(before: Peak, now: Peak) -> Peak:
     """Return the higher rates of two measurements: interference can only lower them.
 
-    The other fields are those of the higher FLOP/s. The rates are not those of a loaded machine if one of the two is
-    not: they are at least as high.
+    The other fields are those of the higher FLOP/s. The result is under load only if both measurements were, because it
+    is at least as high as a measurement without load.
     """
     known = [peak.bytes_per_s for peak in (before, now) if peak.bytes_per_s is not None]
     highest = max(now, before, key=lambda peak: peak.flops_per_s)

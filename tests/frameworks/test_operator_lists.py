@@ -124,11 +124,11 @@ def listed(environment_python: Callable[[str], Path], tmp_path: Path) -> Listed:
 def test_an_onnx_file_with_a_custom_operator(
     listed: Listed, environment_python: Callable[[str], Path], tmp_path: Path
 ) -> None:
-    """Its work is unknown, and therefore its fraction of the time: it is not the bytes of its inputs."""
+    """The shape of its output is unknown, and therefore its bytes and its fraction of the time."""
     script = [environment_python("onnxruntime"), "-c", CUSTOM, HERE]
     subprocess.run(script, check=True, cwd=tmp_path)
     (found,) = listed("onnxruntime", {"framework": "onnxruntime", "model": "onnx:custom.onnx"})
-    expected = "model: the work of mine.Whirl is unknown: ONNX does not define this operator"
+    expected = "model: the bytes of mine.Whirl are unknown: ONNX does not define this operator"
     assert (found.reason, list(found.operators)) == (expected, [])
 
 
@@ -155,7 +155,7 @@ def test_an_onnx_file_with_a_condition(
     subprocess.run([environment_python("onnxruntime"), "-c", script, HERE], check=True, cwd=tmp_path)
     case = {"framework": "onnxruntime", "model": "onnx:condition.onnx"}
     (found,) = listed("onnxruntime", case)
-    assert found.reason == ("" if known else "model: the work of MatMul is unknown: it is inside If")
+    assert found.reason == ("" if known else "model: the FLOPs of MatMul are unknown: it is inside If")
     rows = converted(pd.DataFrame([asdict(each) for each in found.operators])) if known else pd.DataFrame()
     assert not known or rows["kind"].tolist() == [table.GEMM, table.POINTWISE]
 
@@ -175,7 +175,7 @@ def test_an_onnx_file_with_a_product_of_unknown_work(
     subprocess.run([environment_python("onnxruntime"), "-c", script, HERE], check=True, cwd=tmp_path)
     (name,) = (each.name for each in tmp_path.glob("*.onnx"))
     (found,) = listed("onnxruntime", {"framework": "onnxruntime", "model": f"onnx:{name}"})
-    assert (found.reason, list(found.operators)) == (f"model: the work of MatMul is unknown: {reason}", [])
+    assert (found.reason, list(found.operators)) == (f"model: the FLOPs of MatMul are unknown: {reason}", [])
 
 
 @pytest.mark.framework
@@ -191,7 +191,7 @@ def test_bytes_of_onnx_data_types_with_several_numbers_in_their_names(
 def test_an_onnx_file_that_computes_its_shapes(
     listed: Listed, environment_python: Callable[[str], Path], tmp_path: Path
 ) -> None:
-    """The bias, the factor and the transposition are fused into the products; operators on sizes are no kernels."""
+    """The bias, the scale and the transposition are fused into the products; operators on shapes are left out."""
     subprocess.run([environment_python("onnxruntime"), "-c", COMPUTED, HERE], check=True, cwd=tmp_path)
     (found,) = listed("onnxruntime", {"framework": "onnxruntime", "model": "onnx:computed.onnx"})
     assert found.reason == ""
@@ -219,7 +219,7 @@ def test_an_onnx_file_with_products_after_an_operator_of_onnx_runtime(
     subprocess.run([environment_python("onnxruntime"), "-c", graph, HERE], check=True, cwd=tmp_path)
     (found,) = listed("onnxruntime", {"framework": "onnxruntime", "model": "onnx:custom.onnx"})
     expected = (
-        "model: the work of MatMul is unknown: it follows com.microsoft.Gelu, an operator that ONNX does not define"
+        "model: the FLOPs of MatMul are unknown: it follows com.microsoft.Gelu, an operator that ONNX does not define"
     )
     assert (found.reason, list(found.operators)) == (expected, [])
 

@@ -187,7 +187,7 @@ def networks_of(
 
 
 def _of_onnx(file: Path, batch_sizes: Sequence[int]) -> Document:
-    """Return the experiment of an ONNX file. Raise UserError if it is missing, or if YAML cannot have its name."""
+    """Return the experiment of an ONNX file. Raise UserError if it is missing, or if YAML cannot represent its name."""
     if not file.is_file():
         raise UserError(f"'{file}' not found", hint="name an ONNX file")
     if not str(file.resolve()).isprintable():

@@ -100,14 +100,14 @@ def fit_command(context: click.Context, sources: tuple[str, ...], output: str | 
     "--predictions",
     metavar="FILE",
     callback=not_empty,
-    help="Write CSV, one row per row and target of --test, to FILE, or to stdout if FILE is -.",
+    help="Write the predictions as CSV, one line per row and target of --test, to FILE, or to stdout if FILE is -.",
 )
 @json_option("Print the scores as JSON.")
 @click.pass_context
 def evaluate_command(context: click.Context, train: str, test: str, predictions: str | None, as_json: bool) -> int:
     """Fit models on the folder --train, predict all targets of the folder --test, and compare them with measurements.
 
-    --test may lack targets: hpcbench predicts them, and does not compare them.
+    If --test lacks targets, hpcbench predicts them, and does not compare them.
     """
     from hpcbench.commands.options.extras import require
     from hpcbench.predict.evaluation.evaluate import evaluate
@@ -171,7 +171,7 @@ def show_command(context: click.Context, file: str | None, data: str | None, as_
 
 
 def _refuse(sources: Sequence[str], flaws: Sequence[str]) -> NoReturn:
-    """Raise UserError for data of which no model uses a row."""
+    """Raise UserError for data without a usable row, with a hint for its flaws."""
     names = in_list([f"'{source}'" for source in sources])
     what = f"no usable measurements in {names}: models not written"
     complete = "name data with measurements, or complete the runs of the sweep first"

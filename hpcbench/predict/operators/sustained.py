@@ -7,7 +7,7 @@ Three effects that data sheets do not show are in them:
   rate is the soft minimum of 1 and h. Dynamic power as a limit of rates: E. Rotem et al., IEEE Micro 32(2), 2012.
 - Tiles. A kernel computes products in whole tiles; before the K steps, it fills its pipeline, and after them, it stores
   its tile (NVIDIA, "Matrix multiplication background user's guide", 2023, section 3). m and n are rounded up, and k is
-  longer. Tiles of CPUs are small, and k is as it is.
+  longer. Tiles of CPUs are smaller, and k is unchanged.
 - Cache. Data that fit into the L2 cache are read from it: hits fall from 1 to 0 around the size of the cache, and its
   bandwidth grows with the number of units and the clock. Hierarchical roofline: A. Ilic, F. Pratas, L. Sousa,
   "Cache-aware roofline model", IEEE Computer Architecture Letters 13(1), 2014.

@@ -42,8 +42,9 @@ class BestState:
 class WithinLimit:
     """The devices and states by an upper limit of the time, and the one with least energy that meets it.
 
-    `best` compares the best states of the devices; it is None if no candidate is certain to meet the limit, or if
-    none of them has an energy. `state` compares the best state with the default state of its device, if it is another.
+    `best` compares the best states of the devices; it is None if no candidate has its whole interval within the limit,
+    or if none of these has an energy. `state` compares the best state with the default state of its device, if they
+    differ.
     """
 
     limit_s: float
@@ -63,14 +64,14 @@ class WithinLimit:
 
     @property
     def is_only_known(self) -> bool:
-        """Return whether `best` is not compared at all, since the other devices that keep the limit have no energy."""
+        """Return whether `best` is not compared at all, since the other devices within the limit have no energy."""
         return self.best is not None and not self.best.others and not self.is_complete
 
 
 def candidates(rows: pd.DataFrame, quantity: str) -> list[Candidate]:
     """Return the candidates of a case: its rows of a table of results that have a value and fit the device's memory.
 
-    A price of 0 has no logarithm, and minus infinity in its place.
+    The logarithm of a price of 0 is minus infinity.
     """
     low, high = limits_of(quantity)
     known = rows[rows[quantity].notna() & (rows[FITS] != FITS_NOT)]

@@ -1,4 +1,4 @@
-"""Devices over all cases: how often each is best, how far it is from the best one, and how often it keeps a limit."""
+"""Devices over all cases: how often each is best, how far it is from the best one, and how often it meets a limit."""
 
 from __future__ import annotations
 

@@ -22,8 +22,8 @@ def remarks(
     """Return the remarks on each row of a table of results, separated by SEPARATOR; empty for rows without a time.
 
     `asked` are its rows as of `cases.asked`. Rows on CPUs have a remark on cores if the case does not use all of them.
-    Rows have a remark on clocks if a clock of their device was asked for and its lowest clock is unknown, and on power
-    limits if limits of other devices only were asked for.
+    Rows have a remark on clocks if a clock of their device was requested and its lowest clock is unknown, and on power
+    limits if only limits of other devices were requested.
     """
     with_clocks = set(asked.loc[asked["clock_mhz"].notna(), "device"])
     with_limits = set(asked.loc[asked["power_limit_w"].notna(), "device"])
@@ -51,7 +51,7 @@ def remarks(
 def _on_unknown(share: float, names: Any) -> Iterator[str]:
     if share > 0 and names:
         amount = f"{100 * share:.2g} %" if share >= _LEAST_SHARE else "under 0.1 %"
-        yield f"{amount} of the predicted time in operators of unknown kind (timed by bytes or FLOPs alone): {names}"
+        yield f"{amount} of the predicted time in operators of unknown kind (predicted from bytes or FLOPs): {names}"
 
 
 def _on_peaks(device: Device) -> Iterator[str]:
@@ -68,7 +68,7 @@ def _on_dtype(device: Device, dtype: str) -> Iterator[str]:
 
 def _on_cores(device: Device, threads: float) -> Iterator[str]:
     if device.kind == CPU and threads < device.units:  # NaN is all cores
-        yield f"predicted on {threads:.0f} of {device.units:.0f} cores (cpus_per_task, intra_op_threads)"
+        yield f"predicted on {threads:.0f} of {device.units:.0f} cores (set by cpus_per_task or intra_op_threads)"
 
 
 def _on_states(device: Device, name: str, with_clocks: set[str], with_limits: set[str]) -> Iterator[str]:

@@ -33,7 +33,7 @@ def implausible(operators: pd.DataFrame, devices: Mapping[str, Device]) -> list[
     return [
         *_sentences(products[too_fast], f"over {_FASTER:g} times faster than the peak rate of the device", "times"),
         *_sentences(measured[too_much], f"with over {_MORE_POWER:g} times the board power of the device", "power"),
-        *_sentences(slow, f"over {_SLOWER:g} times slower than roofline and launch", "times"),
+        *_sentences(slow, f"over {_SLOWER:g} times slower than the roofline plus the launch", "times"),
     ]
 
 

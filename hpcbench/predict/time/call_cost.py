@@ -1,14 +1,14 @@
 """The cost of a call: what its launch, and the events around it, add to the time that a device needs for a kernel.
 
-A call takes at least the cost `floor`: the time in which the host launches it. Long kernels hide it, but events and the
-start of the kernel add the time `events`, which is at most a fraction of the floor. With the time d of the kernel in a
-stream:
+A call takes at least the time `floor`, in which the host launches its kernel. A kernel that takes longer hides the
+launch. The CUDA or HIP events that measure the call, and the start of the kernel, then add the time `events`, which is
+at most a fraction of the floor. With the time d of the kernel in a stream:
 
     t = (floor^p + (d + events)^p)^(1/p), p = 16
 
 The host and the device work at the same time, so that the slower one counts (CUDA C++ programming guide, section
-3.2.8); p makes it smooth. In a stream that is launched ahead of time, `floor` is the shortest kernel, and `events` only
-the start of a kernel.
+3.2.8); p makes it smooth. In a stream that is launched ahead of time, `floor` is the time of the shortest kernel, and
+`events` is the time of the start of a kernel.
 """
 
 from __future__ import annotations
@@ -19,7 +19,9 @@ from hpcbench.predict.tables.prediction import Floats
 
 _SHARPNESS = 16.0  # p, which makes a maximum: an assumption
 _LEAST_FRACTION = 0.05  # of the time that is the kernel's at least, in a measured row
-_OF_FLOOR = 0.7  # the largest time of events over the floor, because fast hosts have fast events: an assumption
+_OF_FLOOR = (
+    0.7  # the largest time of events over the floor: a host with short launches also records events fast; an assumption
+)
 _ABOVE = 1.1  # times over the floor from which on a row shows the time of its kernel
 
 
@@ -40,7 +42,7 @@ def kernel(time_s: Floats, floor_s: Floats, events_s: Floats) -> Floats:
 
 
 def longest_kernel(time_s: Floats, floor_s: Floats, events_s: Floats) -> Floats:
-    """Return the time of a kernel in seconds, or the largest one where the call's time does not show it."""
+    """Return the time of a kernel in a stream in seconds; for a call near its floor, the upper limit of this time."""
     return kernel(np.maximum(time_s, _ABOVE * floor_s), floor_s, events_s)
 
 

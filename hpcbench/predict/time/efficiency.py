@@ -97,9 +97,9 @@ def fit_efficiency(
 ) -> Efficiency:
     """Return the model of a family from the logarithms of kernel time over bound, with weights of rows from 0 to 1.
 
-    A subject is a device with a data type. Rows of weight 0 do not show the time of their kernel: their target is the
-    largest one that is possible. In the trees of a device, they count with the estimate without these trees, or with
-    the largest value if it is below the estimate, like censored data in the first step of the EM algorithm
+    A subject is a device with a data type. Rows of weight 0 do not show the time of their kernel: their target is an
+    upper limit. The trees of all devices ignore these rows. The trees of a device use them with the estimate of the
+    other terms, or with the limit if it is lower, like censored data in the first step of the EM algorithm
     (A. P. Dempster et al., JRSS B 39, 1977, section 4.2).
     """
     shows = weights > 0
@@ -146,7 +146,7 @@ def _own_trees(
     counts: Mapping[str, int],
     size: Size,
 ) -> dict[str, Trees]:
-    """Return trees for each subject with many rows; `counts` has the number of those that show their kernel."""
+    """Return trees for each subject with many rows that show their kernel time; `counts` has the number of these."""
     shared = tuple(name for name in FEATURES[family] if name not in NAMED)
     columns = (*shared, *(_ROW_WISE_DETAIL if family in ROW_WISE else ()))
     found = {}

@@ -59,8 +59,8 @@ class Floors:
 def floor_keys(rows: pd.DataFrame, family: pd.Series, precision: pd.Series, timing: pd.Series) -> pd.Series:
     """Return the key of the floor of each row.
 
-    A function of a tensor and a number has another floor than that of two tensors, and kernels that Triton generated
-    have floors of their own.
+    The number of input tensors belongs to the key: adding a number has another floor than adding a tensor. Kernels
+    that Triton generated have floors of their own.
     """
     inputs = ("/" + rows["inputs"].map("{:.0f}".format)).where(rows["inputs"].notna(), "")
     generated = rows["kernel_name"].str.contains("triton", case=False).map({True: "/triton", False: ""})

@@ -107,7 +107,7 @@ def test_a_model_file_of_other_data_or_damaged_is_refused(invoke: CommandLine, t
         b"\x80\x04\x95 a pickle",
     ],
 )
-def test_another_file_is_not_called_a_model_to_fit_again(invoke: CommandLine, content: bytes) -> None:
+def test_the_hint_for_another_file_is_to_write_a_model(invoke: CommandLine, content: bytes) -> None:
     (invoke.workspace / "mine.json").write_bytes(content)
     error = one_line(invoke("predictor", "show", "mine.json", expect=2).stderr)
     assert "error: not a model file written by hpcbench predictor fit" in error
@@ -116,7 +116,7 @@ def test_another_file_is_not_called_a_model_to_fit_again(invoke: CommandLine, co
     assert "again" not in error
 
 
-def test_a_folder_is_no_model_file(invoke: CommandLine, train: str) -> None:
+def test_a_folder_is_not_a_model_file(invoke: CommandLine, train: str) -> None:
     error = one_line(invoke("predictor", "show", train, expect=2).stderr)
     assert "error: not a model file written by hpcbench predictor fit: it is a directory" in error
     assert "hint: write one: hpcbench predictor fit" in error
@@ -233,7 +233,7 @@ def test_a_prefix_of_several_sweeps_is_not_a_source_that_is_not_found(invoke: Co
 
 
 @pytest.mark.parametrize("name", ["my.yaml", "net.pt2"])
-def test_a_file_of_another_kind_is_no_source(invoke: CommandLine, name: str) -> None:
+def test_a_file_of_another_kind_is_not_a_source(invoke: CommandLine, name: str) -> None:
     (invoke.workspace / name).write_text("name: my")
     error = one_line(invoke("predictor", "fit", name, expect=2).stderr)
     assert f"error: the file has no measurements --> {name} hint: name a folder, a table (.csv or .parquet)" in error

@@ -61,7 +61,7 @@ def test_errors_of_pairs_narrow_the_interval_of_independent_errors() -> None:
     assert ratio(one, other, RatioErrors(3, 3, 0.2)).high == pytest.approx(0.5 * math.exp(0.1))
 
 
-def test_a_price_of_nothing_is_below_all_others_and_equal_to_itself() -> None:
+def test_a_price_of_zero_is_below_all_others_and_equal_to_itself() -> None:
     free, other = Candidate("a", -math.inf, 0.0), Candidate("b", math.log(4.0), 0.4)
     assert ratio(free, other, None) == Ratio(0.0, 0.0, 0.0)
     assert ratio(free, free, None) == Ratio(1.0, 1.0, 1.0)

@@ -71,7 +71,7 @@ def test_cases_that_a_device_lacks_or_that_do_not_fit_are_left_out() -> None:
     assert [str(each.standings[ENERGY].ratio) for each in found] == ["nan", "nan"]
 
 
-def test_ratios_to_a_price_of_nothing_are_unknown() -> None:
+def test_ratios_to_a_price_of_zero_are_unknown() -> None:
     made = results(
         ("c1", "a", 1.0, NAN, ""), ("c1", "b", 2.0, NAN, ""), ("c2", "a", 1.0, NAN, ""), ("c2", "b", 2.0, NAN, "")
     )

@@ -54,7 +54,7 @@ def test_a_data_type_without_a_rate_has_a_remark() -> None:
 def test_cores_that_a_case_does_not_use_have_a_remark() -> None:
     cpus = Device(**{**vars(T4), "kind": CPU, "units": 64})
     assert remarks_on({"a": []}, {"a": cpus}, threads=2) == [
-        "predicted on 2 of 64 cores (cpus_per_task, intra_op_threads)"
+        "predicted on 2 of 64 cores (set by cpus_per_task or intra_op_threads)"
     ]
     assert remarks_on({"a": []}, {"a": cpus}, threads=64) == [""]
     assert remarks_on({"a": []}, {"a": cpus}) == [""]
@@ -71,7 +71,7 @@ def test_peaks_under_load_have_a_remark() -> None:
 
 
 def test_unknown_operators_are_named_with_their_share() -> None:
-    words = "of the predicted time in operators of unknown kind (timed by bytes or FLOPs alone): mine.weird"
+    words = "of the predicted time in operators of unknown kind (predicted from bytes or FLOPs): mine.weird"
     assert remarks_on({"t4": []}, {"t4": T4}, unknown=0.034) == [f"3.4 % {words}"]
     assert remarks_on({"t4": []}, {"t4": T4}, unknown=0.0004) == [f"under 0.1 % {words}"]
     assert remarks_on({"t4": []}, {"t4": T4}, unknown=0.05, source=table.OF_NAME) == [""]

@@ -43,7 +43,7 @@ def test_times_are_named_if_most_of_a_device_are_far_above_the_roofline() -> Non
     size = 4096  # 2 x 4096^3 FLOPs take 13.7 ms at 10 TFLOP/s
     slow, usual = gemm(size, size, size, time_s=1.5), gemm(size, size, size, time_s=0.1)
     (found,) = implausible(measured("first", usual, slow, slow), DEVICES)
-    what = "first: 2 rows over 100 times slower than roofline and launch"
+    what = "first: 2 rows over 100 times slower than the roofline plus the launch"
     assert found == f"{what}, for example row 4 (line 6) of a.csv: check the unit of the times"
     assert implausible(measured("first", usual, slow), DEVICES) == []
     small = gemm(16, 16, 16, time_s=5e-4)  # a slow launch

@@ -1,4 +1,4 @@
-"""Operator lists: rows that are no operators of their format are refused, and others of an unknown kind are unknown."""
+"""Operator lists: rows with a wrong format are errors, and operators of another name have an unknown kind."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def kernels(op: Any, parameters: str) -> pd.DataFrame:
         {"count": -1.0},
     ],
 )
-def test_a_row_that_is_no_operator_is_an_error_with_its_place(changes: dict[str, Any]) -> None:
+def test_a_row_that_is_not_an_operator_is_an_error_with_its_place(changes: dict[str, Any]) -> None:
     with pytest.raises(UserError, match="is not an operator") as error:
         lists("networks_operators.csv", neusight(**changes))
     assert error.value.where == "networks_operators.csv"
@@ -56,7 +56,7 @@ def test_a_row_that_is_no_operator_is_an_error_with_its_place(changes: dict[str,
         (None, json.dumps(GEMM)),
     ],
 )
-def test_a_row_that_is_no_kernel_is_an_error(op: Any, parameters: str) -> None:
+def test_a_row_that_is_not_a_kernel_is_an_error(op: Any, parameters: str) -> None:
     with pytest.raises(UserError, match="is not an operator"):
         lists("networks_operators_bf16.csv", kernels(op, parameters))
 

@@ -33,7 +33,7 @@ def test_sensitivity_to_the_floor_is_the_derivative() -> None:
     assert found == pytest.approx(change / step, rel=1e-3, abs=1e-6)
 
 
-def test_fast_hosts_have_fast_events() -> None:
+def test_events_take_at_most_a_fraction_of_the_floor() -> None:
     device, floor, events = np.full(1, 1e-9), np.full(1, 8e-6), np.full(1, 17e-6)
     assert call_cost.measured(device, floor, events) == pytest.approx(8e-6, rel=1e-3)
     step = 1e-6
@@ -44,7 +44,7 @@ def test_fast_hosts_have_fast_events() -> None:
         assert call_cost.floor_sensitivity(kernel, floor, events) == pytest.approx(change / step, rel=1e-3)
 
 
-def test_a_call_at_its_floor_shows_the_longest_kernel() -> None:
+def test_a_call_at_its_floor_has_the_longest_possible_kernel() -> None:
     found = call_cost.longest_kernel(np.array([30e-6, 60e-6]), FLOOR[:2], EVENTS[:2])
     assert found[0] == pytest.approx(1.1 * 30e-6 * (1 - 1.1**-16) ** (1 / 16) - 10e-6)
     assert found[1] == call_cost.kernel(np.array([60e-6]), FLOOR[:1], EVENTS[:1])

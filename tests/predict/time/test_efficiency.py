@@ -1,4 +1,4 @@
-"""How much longer than its bound a kernel takes."""
+"""The model of the ratio of kernel time to bound."""
 
 import numpy as np
 import pandas as pd
@@ -11,7 +11,7 @@ SMALL, LARGE = -3.0, 3.0
 
 
 @pytest.mark.parametrize(("largest", "expected"), [(-1.0, -1.0), (2.0, 0.5)])
-def test_rows_that_hide_their_kernel_limit_its_estimate(largest: float, expected: float) -> None:
+def test_hidden_kernels_limit_the_estimate_of_the_trees_of_a_device(largest: float, expected: float) -> None:
     columns = np.tile([SMALL, LARGE], 300)
     features = pd.DataFrame(dict.fromkeys((*FEATURES[NORM], *NAMED, "cache", "function"), 0.0), index=range(600))
     features = features.assign(columns=columns)

@@ -1,4 +1,4 @@
-"""The least times of calls."""
+"""The shortest times of calls."""
 
 import numpy as np
 import pandas as pd

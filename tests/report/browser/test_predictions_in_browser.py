@@ -1,4 +1,4 @@
-"""The page of predictions in a real Chromium: tables with prices and emissions fit, and notes keep their distance."""
+"""The page of predictions in a real Chromium: tables with prices fit, and notes have a margin."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_tables_with_prices_and_emissions_fit_a_wide_window(predictions: Callabl
     assert [inner for inner, outer in widths if inner > outer] == []
 
 
-def test_a_note_keeps_its_distance_from_its_table(predictions: Callable[[int], Tab]) -> None:
+def test_a_note_has_a_margin_below_its_table(predictions: Callable[[int], Tab]) -> None:
     tab = predictions(1280)
     note = tab.locator(".box + .note").first
     gap = note.evaluate(

@@ -54,7 +54,7 @@ def test_the_only_device_within_a_limit_is_recommended() -> None:
     assert "May be within 61 ms: h100-sxm at 960 MHz, l40s." in others
 
 
-def test_a_limit_that_no_interval_keeps_has_no_recommendation() -> None:
+def test_a_limit_that_no_interval_meets_has_no_recommendation() -> None:
     first, *others = sentences(0.055)
     assert first == "No device is recommended: none has its whole 90 % PI within 55 ms."
     assert not any(each.startswith("Within") for each in others)
@@ -62,7 +62,7 @@ def test_a_limit_that_no_interval_keeps_has_no_recommendation() -> None:
 
 def test_without_the_energy_of_other_devices_within_the_limit_none_is_recommended() -> None:
     first = sentences(0.066, energy_of_l40s=float("nan"))[0]
-    assert first == "No device is recommended: of those within 66 ms, only the energy of h100-sxm is predicted."
+    assert first == "No device is recommended: of the devices within 66 ms, only the energy of h100-sxm is predicted."
 
 
 def test_the_best_device_and_clock_within_a_limit_are_named() -> None:

@@ -1,4 +1,4 @@
-"""Shapes of a graph that computes shapes: operators on sizes become constants, and more shapes follow from them."""
+"""Infer the shapes of a graph that computes shapes: replace operators on known shapes by constants, and repeat."""
 
 import math
 from typing import Any, Dict, List, Optional, Set, Tuple
@@ -16,9 +16,9 @@ _Values = Dict[str, "numpy.ndarray"]
 
 
 def folded(model: onnx.ModelProto, inputs: shapes.Shapes) -> Tuple[onnx.ModelProto, shapes.Shapes]:
-    """Return a copy of the model for inputs of these shapes, with its shapes; operators on sizes are constants in it.
+    """Return a copy of the model for inputs of these shapes, and its shapes. Operators on shapes are constants in it.
 
-    The inference of ONNX follows only some operators on sizes. Exports with a dynamic batch have hundreds of them.
+    The shape inference of ONNX follows only some operators on shapes. Exports with a dynamic batch have hundreds.
     """
     while True:
         model, known = shapes.concrete(model, inputs)
@@ -27,7 +27,7 @@ def folded(model: onnx.ModelProto, inputs: shapes.Shapes) -> Tuple[onnx.ModelPro
 
 
 def _fold(model: onnx.ModelProto, known: shapes.Shapes) -> int:
-    """Replace the operators on known sizes by constants. Return how many they are."""
+    """Replace the operators on known shapes by constants. Return their number."""
     values = {tensor.name: numpy_helper.to_array(tensor) for tensor in model.graph.initializer if _is_small(tensor)}
     used = {name for each in model.graph.node for name in (*each.input, *each.output)}
     nodes: List[Any] = []
@@ -58,9 +58,9 @@ def _fold(model: onnx.ModelProto, known: shapes.Shapes) -> int:
 
 
 def _taken(graph: Any, node: Any, values: _Values, used: Set[str]) -> List[Any]:
-    """Return the operators of the branch that a constant condition selects; empty if it remains a condition.
+    """Return the operators of the branch that a constant condition selects; empty if the condition is unknown.
 
-    `used` has the names of the graph's tensors. Those of the branch are added to them.
+    `used` has the names of the graph's tensors. The names of the branch are added to it.
     """
     if node.op_type != "If" or node.input[0] not in values:
         return []
@@ -80,13 +80,13 @@ def _is_small(tensor: Any) -> bool:
 
 
 def _constant(node: Any) -> _Values:
-    """Return the value of a constant of numbers, if it is small."""
+    """Return the value of a constant of numbers by its name; empty if it is large."""
     tensors = [each.t for each in node.attribute if each.name == "value" and _is_small(each.t)]
     return dict(zip(node.output, map(numpy_helper.to_array, tensors)))
 
 
 def _outputs(model: onnx.ModelProto, node: Any, values: _Values, known: shapes.Shapes) -> Optional[_Values]:
-    """Return the outputs of an operator that computes with sizes; None if it has other inputs, or large outputs."""
+    """Return the outputs of an operator on known shapes; None if it has other inputs, or large outputs."""
     if node.op_type == "Shape" and node.input[0] in known:
         found = {node.output[0]: _shape(node, known[node.input[0]])}
     elif node.op_type == "Size" and node.input[0] in known:
@@ -100,7 +100,7 @@ def _outputs(model: onnx.ModelProto, node: Any, values: _Values, known: shapes.S
 
 
 def _is_of_constants(node: Any, values: _Values, known: shapes.Shapes) -> bool:
-    """Return whether its inputs are constants, and its outputs are small, as far as their shapes are known."""
+    """Return whether the inputs of an operator are constants, and no output is known to be large."""
     if not node.input or node.op_type in _RANDOM or any(name and name not in values for name in node.input):
         return False
     return all(math.prod(known.get(name, ())) <= _MAX_ELEMENTS for name in node.output)

@@ -1,4 +1,4 @@
-"""Operators that ONNX Runtime fuses into a matrix product or a convolution: they are no kernels of their own.
+"""Operators that ONNX Runtime fuses into a matrix product or a convolution, so that they launch no kernel.
 
 These are its fusions on CPUs and on CUDA, by name: MatMulAddFusion, MatMulScaleFusion, MatmulTransposeFusion and
 ConvBNFusion (https://onnxruntime.ai/docs/performance/model-optimizations/graph-optimizations.html).
@@ -30,13 +30,13 @@ class Fusions:
         self.outputs.update(node.output[0] for node in graph.node if self._is_after(node))
 
     def _is_before(self, node: Any) -> bool:
-        """Return whether a product reads the operator: a scale, or a matrix that is transposed."""
+        """Return whether only a product reads the operator, and it is a scale or a transposition of a matrix."""
         reader = self._only_reader(node.output[0])
         into = reader is not None and (reader.op_type == _PRODUCT or reader.output[0] in self.outputs)
         return into and (self._is_scale(node) or self._is_transposed(node))
 
     def _is_after(self, node: Any) -> bool:
-        """Return whether it adds the bias of a product, or normalizes a convolution by constants."""
+        """Return whether the operator adds the bias of a product, or normalizes a convolution by constants."""
         varying = self._varying(node)
         if varying is None or self._only_reader(varying) is None:
             return False
@@ -61,7 +61,7 @@ class Fusions:
         return bool(node.op_type == "Transpose" and rank > 1 and orders[0] == [*range(rank - 2), rank - 1, rank - 2])
 
     def _varying(self, node: Any) -> Optional[str]:
-        """Return the only input that is not constant, if there is one."""
+        """Return the only input of an operator of ONNX that is not constant; None if it has none, or several."""
         found = [name for name in node.input if name and name not in self._constant]
         return str(found[0]) if len(found) == 1 and not node.domain else None
 

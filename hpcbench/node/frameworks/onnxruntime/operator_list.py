@@ -1,7 +1,7 @@
 """List the operators of an ONNX graph without running it: one row per node with equal shapes and attributes.
 
 Operators of inputs that are all constant, or shapes, are left out: ONNX Runtime computes them once. Operators that it
-fuses into a product are left out, too. Other fusions are unknown.
+fuses into a matrix product or convolution are left out, too. Other fusions are not considered.
 """
 
 import json
@@ -25,7 +25,7 @@ _VIEW = "view"
 _LIBRARY = "onnx"  # of operators without a domain of their own
 _STANDARD = ("", "ai.onnx")
 _ONNX_RUNTIME = "com.microsoft"
-# They return the memory of their input.
+# They return a view of their input.
 _VIEWS = ("Reshape", "Squeeze", "Unsqueeze", "Flatten", "Identity", "Dropout", "Optional")
 _CONSTANTS = ("Constant", "ConstantOfShape", "Shape", "Size")
 _BITS = {"bool": 8}  # of data types without a number in their names
@@ -52,7 +52,7 @@ class _Tensor(NamedTuple):
 def operators_of(problem: Problem) -> OperatorList:
     """Return the operators of a forward pass of a batch.
 
-    Raise BadModel if the file or its inputs are not valid, or if the work of an operator is unknown.
+    Raise BadModel if the file or its inputs are not valid, or if the FLOPs or bytes of an operator are unknown.
     """
     parameters = problem.parameters
     path = source_of(parameters["model"]).name
@@ -68,31 +68,31 @@ def operators_of(problem: Problem) -> OperatorList:
 
 
 def _check_known(graph: Any, known: shapes.Shapes) -> None:
-    """Raise BadModel if the work of an operator is unknown, and therefore its fraction of the time.
+    """Raise BadModel if the FLOPs or bytes of an operator are unknown, and therefore its fraction of the time.
 
-    That is an operator of neither ONNX nor ONNX Runtime, a product of unknown shape, or one in a loop or condition.
-    ONNX infers no shapes after operators that it does not define.
+    This applies to operators of neither ONNX nor ONNX Runtime, products of unknown shape, and products in a loop or
+    condition. ONNX infers no shapes after operators that it does not define.
     """
     after: Dict[str, str] = {}  # tensors of unknown shape, with the operator of another domain before them
     for node in graph.node:
         before = next((after[name] for name in node.input if name in after), None)
         for name, why in _unknown_products(node, known, before):
-            raise BadModel("model: the work of %s is unknown: %s" % (name, why))
+            raise BadModel("model: the FLOPs of %s are unknown: %s" % (name, why))
         domain = "" if node.domain in _STANDARD else node.domain
         own = ".".join(filter(None, (domain, node.op_type))) if not defs.has(node.op_type, domain=domain) else ""
         if own and domain != _ONNX_RUNTIME:
-            raise BadModel("model: the work of %s is unknown: ONNX does not define this operator" % own)
+            raise BadModel("model: the bytes of %s are unknown: ONNX does not define this operator" % own)
         before = before or own
         if before:
             after.update({name: before for name in node.output if name not in known})
 
 
 def _unknown_products(node: Any, known: shapes.Shapes, before: Optional[str]) -> Iterator[Tuple[str, str]]:
-    """Yield the names of products of unknown work in a node, and why it is unknown."""
+    """Yield the names of the products in a node whose FLOPs are unknown, and why they are unknown."""
     if flops.is_product(node) and flops.of_node(node, known) is None:
         if before:
             yield node.op_type, "it follows %s, an operator that ONNX does not define" % before
-        for name in node.input[:2]:  # further inputs, such as masks, hardly change the work
+        for name in node.input[:2]:  # further inputs, such as masks, hardly change the FLOPs
             if name and name not in known:
                 yield node.op_type, "the shape of its input '%s' is unknown" % name
     for inner in _inner_products(node):
@@ -172,7 +172,7 @@ def _described(name: str, tensors: Dict[str, _Tensor]) -> Optional[Dict[str, Any
 
 
 def _moves_no_data(node: Any, tensors: Dict[str, _Tensor]) -> bool:
-    """Return whether it is a transposition that only moves dimensions of size 1."""
+    """Return whether an operator is a transposition that only moves dimensions of size 1."""
     orders = [list(each.ints) for each in node.attribute if each.name == "perm"]
     if node.op_type != "Transpose" or not orders or node.input[0] not in tensors:
         return False

@@ -70,8 +70,8 @@ class ImageCore:
 def groups(rows: pd.DataFrame) -> pd.Series:
     """Return the group of each row whose errors are alike: device, phase, and half precision, TF32 or float32.
 
-    The dtype `bfloat16` is that of devices that compute it less fast than float16, as in `PreparedImages`: it is a
-    group of its own.
+    `PreparedImages` keeps the dtype `bfloat16` only on devices that compute it slower than float16. It is another group
+    there.
     """
     is_half = rows["dtype"].isin(HALF) & (rows["dtype"] != BFLOAT16)
     return rows["device"] + "|" + rows["phase"] + "|" + rows["dtype"].mask(is_half, "half")

@@ -169,7 +169,7 @@ def _sampled(mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
 def _by_family(rows: pd.DataFrame) -> Iterator[NDArray[np.bool_]]:
     """Yield the rows of each fold of families, or of networks if there is only one family.
 
-    A network without a family has the first small letters of its name, or its name if it begins with none.
+    A network without a family has the lower-case letters at the start of its name, or its whole name without these.
     """
     first = rows["network"].str.extract(r"^([a-z]+)", expand=False).fillna(rows["network"])
     family = rows["family"].where(rows["family"] != "", first)

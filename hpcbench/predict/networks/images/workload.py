@@ -85,7 +85,7 @@ def _reason(name: str, entry: Entry | None, batch: float, size: float) -> str:
         return f"network {name!r} is not in the catalog of image networks, and its row has no `gmacs` or `image_size`"
     if not 1 <= batch < math.inf:
         return f"network {name!r}: batch size unknown"
-    return "" if math.isnan(size) or 0 < size < math.inf else f"network {name!r}: image size is not above 0"
+    return "" if math.isnan(size) or 0 < size < math.inf else f"network {name!r}: image size zero, negative or infinite"
 
 
 def _entries(networks: pd.DataFrame, catalog: Catalog) -> tuple[list[Entry | None], Floats]:

@@ -49,7 +49,7 @@ def _calibration(errors: pd.DataFrame, shared: bool) -> Calibration:
 def _errors(full: Observations, predicted: Observations, cluster: str) -> pd.DataFrame:
     """Return the errors of `predicted` with each cluster left out of the fit of the ratio; none if there is only one.
 
-    `cluster` is the column of its name: a network or a device.
+    `cluster` is the column that identifies it: `network` or `device`.
     """
     names = full.rows[cluster]
     if names.nunique() < 2:

@@ -25,7 +25,7 @@ from hpcbench.predict.operators.device_columns import of_pairs
 from hpcbench.predict.operators.precision import precisions
 from hpcbench.predict.tables.prediction import Estimate
 
-_WITHOUT_SIZE = "the FLOPs and bytes are not finite and above 0"
+_WITHOUT_SIZE = "FLOPs and bytes unknown or zero, or one of them negative or infinite"
 _LEAST_S = 5e-6  # of one kernel and the gap to the next one: graph replays of public sets go down to 2 us, calls to 25
 # Assumptions: other values (2 and 8 years, weights of 0.1 and 1) change the mean error of the public sets on left-out
 # devices, which is 11 %, by at most 1 point.

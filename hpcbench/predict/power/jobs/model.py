@@ -89,7 +89,8 @@ class JobPower:
     def half_width(self, jobs: pd.DataFrame, quantity: str) -> Floats:
         """Return half the width of the 90 % intervals of a quantity, as differences of logarithms.
 
-        Networks without measurements have the prior's: calibrations are from the same network on other devices.
+        Networks without measurements have the interval of the prior, because calibrations are for networks that were
+        measured, on this device or another one.
         """
         spread = self.spread(jobs)
         widths = {}
@@ -271,7 +272,8 @@ def _same(references: pd.DataFrame, keys: list[str], key: Any) -> pd.DataFrame:
 def _over_batch(rows: pd.DataFrame, batches: Floats, quantity: str) -> Floats:
     """Return a quantity at batch sizes: a line between the logarithms of the two nearest measured ones.
 
-    If the batch size is unknown, or those of all rows are, it is the geometric mean over the measured ones.
+    For an unknown batch size, return the geometric mean over the measured batch sizes. If all of these are unknown,
+    return the mean of the rows.
     """
     mean = np.log(rows.groupby("batch_size", dropna=False)[quantity].mean())
     known = mean[mean.index.notna()]

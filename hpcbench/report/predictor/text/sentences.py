@@ -117,12 +117,12 @@ def _of_those_within(found: WithinLimit, limit: str) -> str:
     if not found.limited.within:
         return f"No device is recommended: none has its whole 90 % PI within {limit}."
     if found.best is None:
-        return f"No device is recommended: the energy of those within {limit} is not predicted."
+        return f"No device is recommended: the energy of the devices within {limit} is not predicted."
     if found.best.others:
         return recommendation(found.best, ENERGY, limit)
     if found.is_only_known:
         only = f"only the energy of {found.best.best.device} is predicted"
-        return f"No device is recommended: of those within {limit}, {only}."
+        return f"No device is recommended: of the devices within {limit}, {only}."
     return f"{found.best.best.label} is recommended: only this device has its whole 90 % PI within {limit}."
 
 

@@ -59,7 +59,7 @@ def test_a_network_without_images_resembles_none(small: Catalog) -> None:
 @pytest.mark.parametrize("size", [0.0, -32.0, math.inf])
 def test_an_image_size_that_is_not_above_zero_is_refused(small: Catalog, size: float) -> None:
     found = workload(_rows({"network": "net", "image_size": size}, {"network": "net"}), small)
-    assert list(found.reason) == ["network 'net': image size is not above 0", ""]
+    assert list(found.reason) == ["network 'net': image size zero, negative or infinite", ""]
 
 
 def test_a_network_without_a_number_of_parameters_is_compared_with_the_catalog_once(

@@ -91,4 +91,4 @@ def test_operators_without_a_size_are_not_predicted(size: float) -> None:
     asked = table.complete(pd.DataFrame([gemm(64, 64, 64)])).assign(device="first", flops=size, bytes=size)
     found = model.estimate(asked, DEVICES, True)
     assert np.isnan(found.log_value[0])
-    assert found.reason[0] == "the FLOPs and bytes are not finite and above 0"
+    assert found.reason[0] == "FLOPs and bytes unknown or zero, or one of them negative or infinite"
