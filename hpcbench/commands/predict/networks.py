@@ -52,10 +52,6 @@ class Networks(Protocol):
         """Return the devices of the cases, `cpu` and `gpu`; empty if unknown, as for a program."""
 
     @property
-    def cores(self) -> int:
-        """Return the cores of a task of the first case: prices of all cases are for them."""
-
-    @property
     def item(self) -> str:
         """Return what the cases process: `image`."""
 
@@ -85,11 +81,6 @@ class PlannedNetworks:
     def kinds(self) -> frozenset[str]:
         """Return the devices of the cases."""
         return frozenset(case.parameters.device for case in self.plan.cases)
-
-    @property
-    def cores(self) -> int:
-        """Return the cores of a task of the first case."""
-        return self.plan.cases[0].parameters.cpus_per_task
 
     @property
     def item(self) -> str:
@@ -127,7 +118,6 @@ class ProgramNetworks:
     batch_sizes: Sequence[int]
     site: Site
     kinds: frozenset[str] = frozenset()
-    cores: int = 1
     item: str = "sample"
 
     @property

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import os
+from functools import partial
 from typing import TYPE_CHECKING
 
 import click
@@ -196,7 +197,7 @@ def _predicted(networks: Networks, chosen: AskedDevices, models: Models) -> Pred
     from hpcbench.predict.results.fleet_models import FleetModels, measured_devices, ratio_errors, state_errors
 
     found, site, fleet = networks.listed(), networks.site, models.fleet
-    prices = {name: price_of(device, 1, networks.cores, site.cost) for name, device in chosen.devices.items()}
+    prices = {name: partial(price_of, device, site.cost) for name, device in chosen.devices.items()}
     question = Question(
         found.cases, found.lists, chosen.states, chosen.devices, prices, site.carbon, found.memory, chosen.only
     )

@@ -18,6 +18,7 @@ from hpcbench.models.source import ONNX_FRAMEWORKS
 from hpcbench.plan.case import Case
 from hpcbench.predict.aten.convert import ORIGIN, converted
 from hpcbench.predict.networks.memory import saved_bytes
+from hpcbench.predict.results.cases import CORES
 from hpcbench.predict.results.image_case import image_case
 from hpcbench.predict.results.memory import WEIGHT_BYTES, MemoryRange, memory_of
 from hpcbench.predict.tables import lists as list_table
@@ -97,7 +98,8 @@ def _row(case: Case, shown: str, reason: str) -> dict[str, Any]:
         "execution": own.execution or network_table.EAGER,
         "optimizer": own.optimizer.content().get("name", "momentum") if training else "",
         "batch_size": own.batch_size,
-        "threads": own.intra_op_threads or own.cpus_per_task,
+        "threads": min(own.intra_op_threads or own.cpus_per_task, own.cpus_per_task),
+        CORES: own.cpus_per_task,
         "device_kind": own.device or "",
         "list_id": "" if reason else case.id,
     }

@@ -21,7 +21,7 @@ def remarks(
 ) -> list[str]:
     """Return the remarks on each row of a table of results, separated by SEPARATOR; empty for rows without a time.
 
-    `asked` are its rows as of `cases.asked`. Rows on CPUs have a remark on cores if the case does not use all of them.
+    `asked` are its rows as of `cases.asked`. Rows on CPUs have a remark on cores unless the case uses exactly all of them.
     Rows have a remark on clocks if a clock of their device was requested and its lowest clock is unknown, and on power
     limits if only limits of other devices were requested.
     """
@@ -69,6 +69,8 @@ def _on_dtype(device: Device, dtype: str) -> Iterator[str]:
 def _on_cores(device: Device, threads: float) -> Iterator[str]:
     if device.kind == CPU and threads < device.units:  # NaN is all cores
         yield f"predicted on {threads:.0f} of {device.units:.0f} cores (set by cpus_per_task or intra_op_threads)"
+    if device.kind == CPU and threads > device.units:
+        yield f"predicted on {device.units:.0f} cores: the case has {threads:.0f}, more than the device (cpus_per_task)"
 
 
 def _on_states(device: Device, name: str, with_clocks: set[str], with_limits: set[str]) -> Iterator[str]:

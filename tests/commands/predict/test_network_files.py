@@ -38,6 +38,15 @@ def test_a_program_is_predicted_for_each_batch(invoke: CommandLine) -> None:
     ]
 
 
+def test_a_program_on_cpus_is_priced_for_all_cores_of_its_time(invoke: CommandLine) -> None:
+    saved(invoke.workspace / "net.pt2", linear())
+    site = invoke.site(cost={"core_hour": 0.012, "gpu_hour": 0.9})
+    arguments = ("--device", "epyc-9554,l40s", "--batch-size", "8", "--site", site, "--fastest", "--json")
+    rows = json.loads(invoke("predict", "net.pt2", *arguments).stdout)["predictions"]
+    hours = [row["price_per_million_items"] * 8 / 1e6 / row["time_s"] * 3600 for row in rows]
+    assert hours == pytest.approx([64 * 0.012, 0.9 + 0.012])
+
+
 def test_the_suffix_of_a_file_may_have_capital_letters(invoke: CommandLine) -> None:
     saved(invoke.workspace / "NET.PT2", linear())
     assert "NET, inference" in invoke("predict", "NET.PT2", "--device", "l40s").stdout

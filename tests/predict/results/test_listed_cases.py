@@ -46,6 +46,12 @@ def test_without_a_number_of_threads_a_case_has_one_for_each_cpu() -> None:
     assert listed_cases(cases, {}).cases["threads"].tolist() == [2, 2]
 
 
+def test_more_threads_than_cpus_compute_on_the_cpus_of_the_task() -> None:
+    cases = [replace(each, parameters=each.parameters.model_copy(update={"intra_op_threads": 8})) for each in planned()]
+    found = listed_cases(cases, {}).cases
+    assert (found["threads"].tolist(), found["cores"].tolist()) == ([2, 2], [2, 2])
+
+
 def test_cases_have_labels_items_threads_and_their_lists() -> None:
     cases = planned()
     listed = {cases[0].id: OperatorList(cases[0].id, operators=(PRODUCT,), parameter_count=100)}

@@ -56,6 +56,9 @@ def test_cores_that_a_case_does_not_use_have_a_remark() -> None:
     assert remarks_on({"a": []}, {"a": cpus}, threads=2) == [
         "predicted on 2 of 64 cores (set by cpus_per_task or intra_op_threads)"
     ]
+    assert remarks_on({"a": []}, {"a": cpus}, threads=65) == [
+        "predicted on 64 cores: the case has 65, more than the device (cpus_per_task)"
+    ]
     assert remarks_on({"a": []}, {"a": cpus}, threads=64) == [""]
     assert remarks_on({"a": []}, {"a": cpus}) == [""]
     assert remarks_on({"a": []}, {"a": cpus}, threads=2, reason="no list") == [""]
