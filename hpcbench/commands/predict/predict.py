@@ -31,7 +31,7 @@ from hpcbench.report.predictor.predictions_json import predictions_json
 from hpcbench.report.predictor.terminal import print_predictions
 from hpcbench.report.predictor.text.summary import Wanted
 from hpcbench.store.provenance.sweep_options import SweepOptions
-from hpcbench.util.console import out
+from hpcbench.util.console import err, out
 from hpcbench.util.exit_status import FAILURE, SUCCESS, exit_statuses
 from hpcbench.util.gc_pause import without_garbage_collection
 from hpcbench.util.text import plural
@@ -175,6 +175,8 @@ def predict_command(
         "html": lambda file: _write_page(made, wanted, chosen.shown, file),
     }
     write_outputs(asked, writers, dict.fromkeys(writers, plural(len(made.results), "prediction")))
+    if hint := networks.hint(made.refused["reason"]):
+        err.print(f"hint: {hint}", soft_wrap=True, markup=False)
     return FAILURE if len(made.refused) else SUCCESS
 
 
@@ -206,7 +208,16 @@ def _predicted(networks: Networks, chosen: AskedDevices, models: Models) -> Pred
     currency, of_states = site.cost.currency, state_errors(fleet, chosen.devices)
     data_hash = fleet.basis.data_hash if fleet.basis.rows else ""
     return Predictions(
-        networks.name, results, shares, models.words, networks.item, currency, errors, of_states, data_hash
+        networks.name,
+        results,
+        shares,
+        models.words,
+        networks.item,
+        currency,
+        errors,
+        of_states,
+        models.advice,
+        data_hash,
     )
 
 

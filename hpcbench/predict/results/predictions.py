@@ -76,6 +76,7 @@ class Predictions:
     # Of ratios of the times of two devices, by the model that predicts them: values of `table.SOURCE`.
     errors: Mapping[str, RatioErrors] = field(default_factory=dict)
     states: StateErrors = field(default_factory=StateErrors)  # of ratios of energies between states of one device
+    advice: str = ""  # what would improve the models
     data_hash: str = ""  # SHA-256 of the data of the fit; empty without measurements
 
     @property

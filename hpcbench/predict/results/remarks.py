@@ -9,10 +9,12 @@ import pandas as pd
 
 from hpcbench.predict.devices.device import CPU, GPU, Device
 from hpcbench.predict.operators.device_columns import PRECISIONS
+from hpcbench.predict.results.cases import SET_KIND
 from hpcbench.predict.results.table import OF_LIST, SOURCE, Explanation
 
 REMARKS = "remarks"  # column of the table of results
 SEPARATOR = "; "  # of several remarks on a row
+_WORDS = {GPU: "the GPU", CPU: "the CPUs"}
 _LEAST_SHARE = 0.001  # of the time, which is shown as a number
 
 
@@ -21,15 +23,16 @@ def remarks(
 ) -> list[str]:
     """Return the remarks on each row of a table of results, separated by SEPARATOR; empty for rows without a time.
 
-    `asked` are its rows as of `cases.asked`. Rows on CPUs have a remark on cores unless the case uses exactly all of them.
-    Rows have a remark on clocks if a clock of their device was requested and its lowest clock is unknown, and on power
-    limits if only limits of other devices were requested.
+    `asked` are its rows as of `cases.asked`. Rows on CPUs have a remark on cores unless the case
+    uses exactly all of them. Rows have a remark on clocks if a clock of their device was requested and its lowest clock
+    is unknown, and on power limits if only limits of other devices were requested. Rows on another kind of device than
+    the experiment sets have a remark, too.
     """
     with_clocks = set(asked.loc[asked["clock_mhz"].notna(), "device"])
     with_limits = set(asked.loc[asked["power_limit_w"].notna(), "device"])
     rows = zip(
-        *(asked["device"], asked["dtype"].fillna(""), asked["threads"], results["reason"], results[SOURCE]),
-        *(explained.unknown, explained.unknown_operators),
+        *(asked["device"], asked["dtype"].fillna(""), asked["threads"], asked[SET_KIND], results["reason"]),
+        *(results[SOURCE], explained.unknown, explained.unknown_operators),
         strict=True,
     )
     return [
@@ -37,6 +40,7 @@ def remarks(
             [
                 *(_on_unknown(unknown, names) if source == OF_LIST else ()),
                 *(_on_peaks(devices[name]) if name in devices else ()),
+                *(_on_kind(devices[name], kind) if name in devices else ()),
                 *(_on_dtype(devices[name], dtype) if name in devices else ()),
                 *(_on_cores(devices[name], threads) if name in devices else ()),
                 *(_on_states(devices[name], name, with_clocks, with_limits) if name in devices else ()),
@@ -44,7 +48,7 @@ def remarks(
         )
         if reason == ""
         else ""
-        for name, dtype, threads, reason, source, unknown, names in rows
+        for name, dtype, threads, kind, reason, source, unknown, names in rows
     ]
 
 
@@ -57,6 +61,11 @@ def _on_unknown(share: float, names: Any) -> Iterator[str]:
 def _on_peaks(device: Device) -> Iterator[str]:
     if device.peaks_under_load:
         yield "peaks measured under load: the predicted time may be too long (next: hpcbench doctor on an idle machine)"
+
+
+def _on_kind(device: Device, kind: str) -> Iterator[str]:
+    if kind and kind != device.kind:
+        yield f"predicted on {_WORDS[device.kind]}, although the case sets device: {kind}"
 
 
 def _on_dtype(device: Device, dtype: str) -> Iterator[str]:

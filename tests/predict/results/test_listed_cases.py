@@ -71,3 +71,13 @@ def test_an_image_network_that_cannot_be_listed_is_not_refused() -> None:
     found = listed_cases(cases[:1], {cases[0].id: OperatorList(cases[0].id, reason="no torchvision")}).cases.iloc[0]
     assert (found["refused"], found["unlisted"], found["list_id"]) == ("", "no torchvision", "")
     assert found["image_network"] == "torchvision/resnet50"
+
+
+def test_the_dtype_of_a_file_and_a_device_that_is_set_are_those_of_the_case() -> None:
+    cases = planned()
+    lists = {each.id: OperatorList(each.id, operators=(PRODUCT,), dtype="float16") for each in cases[:1]}
+    found = listed_cases(cases, lists).cases
+    assert found["dtype"].tolist() == ["float16", "float32"]
+    assert found["set_device_kind"].tolist() == ["", ""]
+    set_device = [replace(each, parameters=each.parameters.model_copy(update={"device": "cpu"})) for each in cases]
+    assert listed_cases(set_device, lists).cases["set_device_kind"].tolist() == ["cpu", "cpu"]

@@ -24,6 +24,7 @@ def remarks_on(
     reason: str = "",
     source: str = table.OF_LIST,
     threads: float = math.nan,
+    kind: str = "",
 ) -> list[str]:
     rows = [(name, each) for name, own in states.items() for each in (State(), *own)]
     asked = pd.DataFrame(
@@ -31,6 +32,7 @@ def remarks_on(
             "device": [name for name, _ in rows],
             "dtype": dtype,
             "threads": threads,
+            "set_device_kind": kind,
             "clock_mhz": [each.clock_mhz for _, each in rows],
             "power_limit_w": [each.power_limit_w for _, each in rows],
         }
@@ -91,3 +93,15 @@ def test_states_that_a_device_may_not_support_have_a_remark() -> None:
         *[""] * 4,
     ]
     assert remarks_on({"a": [], "b": []}, devices) == ["", ""]
+
+
+def test_another_kind_of_device_than_the_experiment_sets_has_a_remark() -> None:
+    cpus = Device(**{**vars(T4), "kind": CPU})
+    assert remarks_on({"t4": []}, {"t4": T4}, kind="cpu") == [
+        "predicted on the GPU, although the case sets device: cpu"
+    ]
+    assert remarks_on({"a": []}, {"a": cpus}, kind="gpu") == [
+        "predicted on the CPUs, although the case sets device: gpu"
+    ]
+    assert remarks_on({"t4": []}, {"t4": T4}, kind="gpu") == [""]
+    assert remarks_on({"t4": []}, {"t4": T4}) == [""]

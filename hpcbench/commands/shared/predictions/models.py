@@ -16,19 +16,24 @@ from hpcbench.util.text import plural
 if TYPE_CHECKING:
     from hpcbench.predict.fleet import Fleet
 
-_WITHOUT_MEASUREMENTS = (
-    "Models from data sheets, without measurements: comparisons are often inconclusive; next: measure 20 "
-    f"operators (hpcbench sweep twenty-operators) and fit them ({FIT} latest)"
+_WITHOUT_MEASUREMENTS = "Models from data sheets, without measurements"
+_MEASURE = (
+    "comparisons are often inconclusive; next: measure 20 operators (hpcbench sweep twenty-operators) and fit them "
+    f"({FIT} latest)"
 )
 
 
 @dataclass(frozen=True)
 class Models:
-    """Models, what they are based on in words, and the SHA-256 of their file; None without a file."""
+    """Models, what they are based on in words, and the SHA-256 of their file; None without a file.
+
+    `advice` is what would improve them; empty if nothing is known to.
+    """
 
     fleet: Fleet
     words: str
     sha256: str | None = None
+    advice: str = ""
 
 
 def models_of(workspace: Workspace, file: str | None) -> Models:
@@ -43,7 +48,7 @@ def models_of(workspace: Workspace, file: str | None) -> Models:
 
     path = Path(file) if file else workspace.root / DEFAULT_FILE
     if file is None and not path.exists():
-        return Models(fit(DataSet()), _WITHOUT_MEASUREMENTS)
+        return Models(fit(DataSet()), _WITHOUT_MEASUREMENTS, advice=_MEASURE)
     text = text_of(path)
     require("predictor", f"'{path.name}'")
     fleet = from_text(text, str(path))

@@ -59,7 +59,7 @@ def predict_sweep(plan: Plan, workspace: Workspace, options: PredictOptions) -> 
         [_described(each) for each in devices.devices.values()],
         cases,
     )
-    _print_count(found)
+    _print_count(found, models.advice)
     _warn_of_memory(cases, devices.devices)
     return found
 
@@ -116,7 +116,7 @@ def _estimate(row: Mapping[Any, Any], quantity: str) -> Estimate | None:
     return found if found.is_valid else None
 
 
-def _print_count(found: SweepPredictions) -> None:
+def _print_count(found: SweepPredictions, advice: str) -> None:
     """Print how many cases are predicted, where and by which models; as a warning, if none is."""
     count = len(found.predicted)
     if not count:
@@ -125,7 +125,7 @@ def _print_count(found: SweepPredictions) -> None:
         return
     names = ", ".join(dict.fromkeys(each.device for each in found.predicted if each.device))
     err.print(f"predicted {count:,} of {plural(len(found.cases), 'case')} on {names}", soft_wrap=True, markup=False)
-    err.print(found.model, soft_wrap=True, markup=False)
+    err.print(": ".join(filter(None, (found.model, advice))), soft_wrap=True, markup=False)
 
 
 def _warn_of_memory(cases: Sequence[CasePrediction], devices: Mapping[str, Device]) -> None:
