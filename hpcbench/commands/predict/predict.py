@@ -166,6 +166,7 @@ def predict_command(
     made = _predicted(networks, chosen, models)
     if not any(output.is_stdout for output in asked):
         print_predictions(made, wanted, chosen.shown, out)
+    models.warn_of_flaws()
     if figures:
         write_figures(_figures(made), figures, wanted_formats, theme, "no time and energy is predicted")
     writers = {
