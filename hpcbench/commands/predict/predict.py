@@ -167,6 +167,7 @@ def predict_command(
     made = _predicted(networks, chosen, models)
     if not any(output.is_stdout for output in asked):
         print_predictions(made, wanted, chosen.shown, out)
+    models.warn_of_flaws()
     if figures:
         write_figures(_figures(made), figures, wanted_formats, theme, "no time and energy is predicted")
     writers = {
@@ -175,6 +176,11 @@ def predict_command(
         "html": lambda file: _write_page(made, wanted, chosen.shown, file),
     }
     write_outputs(asked, writers, dict.fromkeys(writers, plural(len(made.results), "prediction")))
+    return _status(made, networks)
+
+
+def _status(made: Predictions, networks: Networks) -> int:
+    """Return the exit status, and print what to do about refused cases if it is known."""
     if hint := networks.hint(made.refused["reason"]):
         err.print(f"hint: {hint}", soft_wrap=True, markup=False)
     return FAILURE if len(made.refused) else SUCCESS

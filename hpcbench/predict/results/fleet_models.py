@@ -58,7 +58,7 @@ class FleetModels:
         slower = (state[TIME]["predicted"] / settled.to_numpy()[places]).mask(in_default, 1.0)
         scaled = {name: time[name] * slower for name in VALUES}
         found = at_times(state, time.assign(**scaled))
-        reason = usual["reason"]
+        reason = usual["reason"].where((usual["reason"] != "") | in_default, state[TIME]["reason"])
         refused = {
             name: found[name].assign(reason=reason.where(reason != "", found[name]["reason"]))
             for name in (TIME, POWER, ENERGY)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from hpcbench.predict.devices.device import CPU, GPU, Device
+from hpcbench.predict.devices.device import CPU, GPU, PEAKS_UNDER_LOAD, Device
 from hpcbench.predict.operators.device_columns import PRECISIONS
 from hpcbench.predict.results.cases import SET_KIND
 from hpcbench.predict.results.table import OF_LIST, SOURCE, Explanation
@@ -60,7 +60,7 @@ def _on_unknown(share: float, names: Any) -> Iterator[str]:
 
 def _on_peaks(device: Device) -> Iterator[str]:
     if device.peaks_under_load:
-        yield "peaks measured under load: the predicted time may be too long (next: hpcbench doctor on an idle machine)"
+        yield PEAKS_UNDER_LOAD
 
 
 def _on_kind(device: Device, kind: str) -> Iterator[str]:

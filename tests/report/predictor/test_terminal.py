@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from dataclasses import replace
+from math import inf
 
 import pandas as pd
 import pytest
@@ -12,7 +13,7 @@ from rich.console import Console
 from hpcbench.config.pricing import Price
 from hpcbench.predict.calibration.intervals import Calibration
 from hpcbench.predict.choice.ratios import Candidate, Ratio
-from hpcbench.predict.choice.recommendation import Compared, Recommendation
+from hpcbench.predict.choice.recommendation import Compared, Recommendation, recommend
 from hpcbench.predict.choice.states import UNSEEN, StateErrors
 from hpcbench.predict.devices.device import Device
 from hpcbench.predict.results.choices import CLOCK, BestState
@@ -132,6 +133,14 @@ def test_a_limit_of_an_interval_is_not_shown_as_zero() -> None:
     best, other = Candidate("a", 0.0, 0.1), Candidate("b", 0.2, 0.1)
     found = Recommendation(best, (Compared(other, Ratio(0.48, 0.23, 0.9962)),))
     assert recommendation(found, TIME) == "a is fastest: 52 % less time than b (90 % PI 0.4 to 77 %)."
+
+
+def test_a_price_of_0_is_not_compared() -> None:
+    free, same, dear = Candidate("a", -inf, 0.1), Candidate("b", -inf, 0.1), Candidate("c", 0.2, 0.1)
+    assert recommendation(recommend([free, dear], None), PRICE) == "a costs nothing: the price of an hour is 0."
+    assert recommendation(recommend([dear, same, free], None), PRICE) == (
+        "a and b cost nothing: the price of an hour is 0."
+    )
 
 
 def test_shares_basis_and_refusals_are_printed() -> None:
