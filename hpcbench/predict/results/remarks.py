@@ -10,11 +10,15 @@ import pandas as pd
 from hpcbench.predict.devices.device import CPU, GPU, PEAKS_UNDER_LOAD, Device
 from hpcbench.predict.operators.device_columns import PRECISIONS
 from hpcbench.predict.results.cases import SET_KIND
-from hpcbench.predict.results.table import OF_LIST, SOURCE, Explanation
+from hpcbench.predict.results.table import LATENCY_BOUND, OF_LIST, SOURCE, Explanation
 
 REMARKS = "remarks"  # column of the table of results
 SEPARATOR = "; "  # of several remarks on a row
 _WORDS = {GPU: "the GPU", CPU: "the CPUs"}
+_STEPS = (
+    "each step of a recurrent layer waits for the one before, and takes at least 5 us on any GPU (an assumption): "
+    "a faster GPU may not be faster here"
+)
 _LEAST_SHARE = 0.001  # of the time, which is shown as a number
 
 
@@ -32,13 +36,14 @@ def remarks(
     with_limits = set(asked.loc[asked["power_limit_w"].notna(), "device"])
     rows = zip(
         *(asked["device"], asked["dtype"].fillna(""), asked["threads"], asked[SET_KIND], results["reason"]),
-        *(results[SOURCE], explained.unknown, explained.unknown_operators),
+        *(results[SOURCE], explained.unknown, explained.unknown_operators, explained.limit),
         strict=True,
     )
     return [
         SEPARATOR.join(
             [
                 *(_on_unknown(unknown, names) if source == OF_LIST else ()),
+                *((_STEPS,) if limit == LATENCY_BOUND else ()),
                 *(_on_peaks(devices[name]) if name in devices else ()),
                 *(_on_kind(devices[name], kind) if name in devices else ()),
                 *(_on_dtype(devices[name], dtype) if name in devices else ()),
@@ -48,7 +53,7 @@ def remarks(
         )
         if reason == ""
         else ""
-        for name, dtype, threads, kind, reason, source, unknown, names in rows
+        for name, dtype, threads, kind, reason, source, unknown, names, limit in rows
     ]
 
 

@@ -25,6 +25,7 @@ BASIS = (*OF_TIME, "power_devices", "power_measured")  # what the time and the p
 _COUNTS = (BATCH_SIZE, ROWS, DEVICES, OWN_ROWS, "power_devices")  # columns of whole numbers
 SOURCE = "predicted_from"  # of the time: the sum of a list of operators, or an image network known by its name
 OF_LIST, OF_NAME = "operators", "image network"
+LATENCY_BOUND = "latency"  # of steps of recurrent layers, which wait for each other
 FITS, CAPACITY = "fits", "device_memory_bytes"
 FITS_NOT, MAY_FIT, DOES_FIT = "no", "maybe", "yes"
 COMPUTE_BOUND, MEMORY_BOUND, LAUNCH_BOUND, POWER_BOUND = "compute", "memory", "launch", "power limit"
@@ -133,7 +134,9 @@ def _limits(found: pd.DataFrame, explained: Explanation) -> pd.Series[str]:
     slower = found[TIME] > _SLOWER * _usual_times(found)
     by_device = pd.Series(np.where(compute >= 0.5, COMPUTE_BOUND, MEMORY_BOUND), index=found.index)
     at_clock = found["clock_mhz"].notna() & compute.notna() & ((usual != LAUNCH_BOUND) | slower)
-    return usual.mask(at_clock, by_device).mask(found["power_limit_w"].notna() & slower, POWER_BOUND)
+    return usual.mask(at_clock & (usual != LATENCY_BOUND), by_device).mask(
+        found["power_limit_w"].notna() & slower, POWER_BOUND
+    )
 
 
 def _usual_times(found: pd.DataFrame) -> np.ndarray:

@@ -25,6 +25,7 @@ def remarks_on(
     source: str = table.OF_LIST,
     threads: float = math.nan,
     kind: str = "",
+    limit: str = "",
 ) -> list[str]:
     rows = [(name, each) for name, own in states.items() for each in (State(), *own)]
     asked = pd.DataFrame(
@@ -39,7 +40,7 @@ def remarks_on(
     )
     results = pd.DataFrame({"reason": reason, table.SOURCE: source}, index=asked.index)
     shares, names = (pd.Series(each, index=asked.index) for each in (unknown, "mine.weird"))
-    limits = pd.Series("", index=asked.index)
+    limits = pd.Series(limit, index=asked.index)
     explained = table.Explanation(limits, shares, names, pd.DataFrame(index=asked.index), shares * math.nan)
     return remarks(asked, results, explained, devices)
 
@@ -73,6 +74,12 @@ def test_peaks_under_load_have_a_remark() -> None:
     assert remarks_on({"node": []}, {"node": loaded}) == [words]
     assert remarks_on({"node": []}, {"node": loaded}, reason="no list") == [""]
     assert remarks_on({"node": []}, {"node": Device(**{**vars(T4), "kind": CPU})}) == [""]
+
+
+def test_steps_that_wait_for_each_other_have_a_remark() -> None:
+    (found,) = remarks_on({"t4": []}, {"t4": T4}, limit="latency")
+    assert found.startswith("each step of a recurrent layer waits for the one before, and takes at least 5 us")
+    assert remarks_on({"t4": []}, {"t4": T4}, limit="launch") == [""]
 
 
 def test_unknown_operators_are_named_with_their_share() -> None:

@@ -309,3 +309,8 @@ def test_the_steps_of_a_recurrent_layer_wait_for_each_other_on_gpus() -> None:
     gpu, cpus = model.kernel_times(asked, lists, devices)["total_s"]
     assert gpu == pytest.approx(64 * 5e-6)
     assert cpus == pytest.approx(1e-5 + 6e-6)
+    times = model.kernel_times(asked, lists, devices)
+    assert limits(times, np.array([0.1, 0.1]), devices)["limit"].tolist() == ["latency", "compute"]
+    assert limits(times, np.array([1.1, 0.1]), devices)["limit"].tolist() == ["launch", "compute"]
+    slow = fit(some_networks(), LISTS, devices, NOTHING, Constant(1e-3)).kernel_times(asked, lists, devices)
+    assert limits(slow, np.array([0.1, 0.1]), devices)["limit"].tolist() == ["compute", "compute"]
