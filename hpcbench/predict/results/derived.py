@@ -52,13 +52,13 @@ def _without_price(_: int) -> Price:
 
 
 def _cores(asked: pd.DataFrame, devices: Mapping[str, Device]) -> Floats:
-    """Return the cores of each row: on CPUs those that it is predicted on, next to a GPU those of a task."""
+    """Return the cores of each row: those of a task, on CPUs at least those that it is predicted on, at most all."""
     found = asked[CORES].to_numpy(dtype="float64").copy()
     threads = asked["threads"].to_numpy(dtype="float64")
     for name, places in asked.groupby("device", sort=False).indices.items():
         device = devices.get(str(name))
         if device is not None and device.kind == CPU:
-            found[places] = cores_used(device, threads[places])
+            found[places] = np.clip(found[places], cores_used(device, threads[places]), device.units)
     return found
 
 

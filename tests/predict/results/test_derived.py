@@ -36,8 +36,10 @@ def test_refused_rows_have_no_derived_quantities() -> None:
     assert (rows["missing"] == "").all()
 
 
-@pytest.mark.parametrize(("threads", "cores"), [(math.nan, 64), (1, 1), (8, 8), (65, 64)])
-def test_the_price_on_cpus_is_that_of_the_cores_that_are_predicted(threads: float, cores: int) -> None:
+@pytest.mark.parametrize(("threads", "cores"), [(math.nan, 64), (1, 3), (8, 8), (65, 64)])
+def test_the_price_on_cpus_is_that_of_the_cores_of_the_task_and_at_least_of_those_predicted(
+    threads: float, cores: int
+) -> None:
     cpus = Device("a100-pcie-40", "AMD", "Zen", 2022, 64, 3000, 5e12, 768e9, 460e9, 2**28, 360, kind=CPU)
     asked = question(1, states=(), devices=("a100-pcie-40", "l40s"))
     cases = asked.cases.assign(threads=threads, cores=3)
