@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import pandas as pd
@@ -13,29 +13,35 @@ from hpcbench.predict.results.table import OF_LIST, SOURCE, Explanation
 
 REMARKS = "remarks"  # column of the table of results
 SEPARATOR = "; "  # of several remarks on a row
+_AS_EAGER = "effect of compilation unknown (predicted as fast as in eager execution)"
 _LEAST_SHARE = 0.001  # of the time, which is shown as a number
 
 
 def remarks(
-    asked: pd.DataFrame, results: pd.DataFrame, explained: Explanation, devices: Mapping[str, Device]
+    asked: pd.DataFrame,
+    results: pd.DataFrame,
+    explained: Explanation,
+    devices: Mapping[str, Device],
+    as_eager: Iterable[bool],
 ) -> list[str]:
     """Return the remarks on each row of a table of results, separated by SEPARATOR; empty for rows without a time.
 
     `asked` are its rows as of `cases.asked`. Rows on CPUs have a remark on cores if the case does not use all of them.
     Rows have a remark on clocks if a clock of their device was requested and its lowest clock is unknown, and on power
-    limits if only limits of other devices were requested.
+    limits if only limits of other devices were requested. `as_eager` are compiled cases with the time of eager ones.
     """
     with_clocks = set(asked.loc[asked["clock_mhz"].notna(), "device"])
     with_limits = set(asked.loc[asked["power_limit_w"].notna(), "device"])
     rows = zip(
         *(asked["device"], asked["dtype"].fillna(""), asked["threads"], results["reason"], results[SOURCE]),
-        *(explained.unknown, explained.unknown_operators),
+        *(explained.unknown, explained.unknown_operators, as_eager),
         strict=True,
     )
     return [
         SEPARATOR.join(
             [
                 *(_on_unknown(unknown, names) if source == OF_LIST else ()),
+                *((_AS_EAGER,) if same else ()),
                 *(_on_peaks(devices[name]) if name in devices else ()),
                 *(_on_dtype(devices[name], dtype) if name in devices else ()),
                 *(_on_cores(devices[name], threads) if name in devices else ()),
@@ -44,7 +50,7 @@ def remarks(
         )
         if reason == ""
         else ""
-        for name, dtype, threads, reason, source, unknown, names in rows
+        for name, dtype, threads, reason, source, unknown, names, same in rows
     ]
 
 

@@ -115,17 +115,31 @@ def test_states_are_shown_if_asked_for() -> None:
     assert "a100-pcie-40 at 960 MHz" in printed(states=frozenset({"960 MHz"}))
 
 
-def test_a_case_that_the_host_limits_on_all_devices_is_not_compared() -> None:
-    made = made_predictions(question(1))
+@pytest.mark.parametrize(
+    ("times", "limits", "devices"),
+    [
+        ((0.1, 0.1, 0.1), "LLL", "a100-pcie-40, h100-sxm and l40s"),
+        ((0.11, 0.1, 0.1005), "CLL", "the fastest devices, h100-sxm and l40s"),
+        ((0.11, 0.1, 0.1005), "LLL", "the fastest devices, h100-sxm and l40s"),
+        ((0.11, 0.1, 0.1005), "LLC", ""),  # the host does not limit the time on one of the fastest devices
+        ((0.11, 0.1, 0.102), "LLL", ""),  # no other device is as fast
+    ],
+)
+def test_the_fastest_devices_of_a_case_that_the_host_limits_are_not_compared(
+    times: tuple[float, ...], limits: str, devices: str
+) -> None:
+    made = made_predictions(question(1, states=()))
     rows = made.results[made.results["device"] != "unknown-device"]
-    (text,) = recommendations(rows.assign(limit="launch"), made, Wanted((TIME,)))
-    assert text.startswith(
-        "The host limits the time on h100-sxm, l40s and a100-pcie-40: it launches kernels more slowly "
-        "than these devices run them. To compare the devices, "
-    )
-    mixed = rows.assign(limit=["launch", *["compute"] * (len(rows) - 1)])
-    (other,) = recommendations(mixed, made, Wanted((TIME,)))
-    assert other.startswith("Inconclusive: ")
+    own = rows.assign(time_s=times, time_s_pi_low=[0.5 * each for each in times], time_s_pi_high=0.2)
+    names = {"L": "launch", "C": "compute"}
+    (text,) = recommendations(own.assign(limit=[names[each] for each in limits]), made, Wanted((TIME,)))
+    if devices:
+        assert text == (
+            f"The host limits the time on {devices}: it launches kernels more slowly than these devices run them. "
+            "To compare these devices, predict a larger batch."
+        )
+    else:
+        assert text.startswith("Inconclusive: ")
 
 
 def test_a_limit_of_an_interval_is_not_shown_as_zero() -> None:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from hpcbench.predict.devices.device import Device
 from hpcbench.predict.operators.roofline import bounds
@@ -15,16 +16,20 @@ from hpcbench.predict.tables.prediction import Floats
 COMPUTE, MEMORY, LAUNCH = "compute", "memory", "launch"
 
 
-def limits(times: pd.DataFrame, launches: Floats, devices: Mapping[str, Device]) -> pd.DataFrame:
-    """Return one row per network: the shares `compute` and `memory` of the device time, and the `limit`.
-
-    A kernel counts for the larger one of its bounds. `launches` is the time of the host as a multiple of that of the
-    device, one per network: the limit is `launch` if it is above 1, otherwise the resource with the larger share.
-    """
+def compute_shares(times: pd.DataFrame, devices: Mapping[str, Device]) -> pd.Series[float]:
+    """Return the share of the device time of each network, by place, in kernels whose larger bound is compute."""
     bound = bounds(table.complete(times), devices)
     by_compute = bound.compute_s > bound.memory_s
     seconds = times.assign(_compute=np.where(by_compute, times["total_s"], 0.0)).groupby("place")
-    found = seconds[["_compute", "total_s"]].sum().reindex(pd.RangeIndex(len(launches)))
-    compute = found["_compute"] / found["total_s"]
-    limit = np.where(launches > 1.0, LAUNCH, np.where(compute >= 0.5, COMPUTE, MEMORY))
-    return pd.DataFrame({"compute": compute, "memory": 1.0 - compute, "limit": np.where(compute.isna(), "", limit)})
+    found = seconds[["_compute", "total_s"]].sum()
+    return found["_compute"] / found["total_s"]
+
+
+def limit_of(launches: Floats, compute: pd.Series[float]) -> NDArray[np.object_]:
+    """Return what limits the time of each network; empty if it is unknown.
+
+    `launches` is the time of the host as a multiple of that of the device: the limit is `launch` if it is above 1,
+    otherwise compute or memory, whichever has the larger share of the device time.
+    """
+    of_device = np.where(compute >= 0.5, COMPUTE, MEMORY)
+    return np.where(compute.isna(), "", np.where(launches > 1.0, LAUNCH, of_device)).astype(object)

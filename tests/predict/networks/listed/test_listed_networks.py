@@ -12,7 +12,7 @@ import pytest
 from hpcbench.predict.calibration.intervals import ALL, Calibration
 from hpcbench.predict.choice.ratios import PRIOR_OF_RATIOS
 from hpcbench.predict.networks.listed import left_out
-from hpcbench.predict.networks.listed.limits import limits
+from hpcbench.predict.networks.listed.limits import compute_shares, limit_of
 from hpcbench.predict.networks.listed.listed_networks import ListedNetworks, fit
 from hpcbench.predict.networks.listed.ratio import SumRatio
 from hpcbench.predict.networks.listed.sums import shares
@@ -88,7 +88,8 @@ def test_the_host_limits_a_network_of_tiny_kernels() -> None:
     assert found.spread[0] == pytest.approx(0.4, rel=0.02), "hosts differ"
     assert found.launches[0] == pytest.approx(20e-6 / CPU_FREE)
     times = model.kernel_times(asked, LISTS, DEVICES)
-    assert limits(times, model.launches(asked, times, DEVICES), DEVICES)["limit"].item() == "launch"
+    compute = compute_shares(times, DEVICES)
+    assert limit_of(model.launches(asked, times, DEVICES), compute).item() == "launch"
 
 
 def test_the_ratio_of_measured_networks_counts_for_what_limits_the_time() -> None:
@@ -103,7 +104,8 @@ def test_the_ratio_of_measured_networks_counts_for_what_limits_the_time() -> Non
     assert found.launches[0] == pytest.approx(20 / 27)
     assert found.spread[0] < 0.4, "the host does not limit the time"
     times = model.kernel_times(asked, LISTS, DEVICES)
-    assert limits(times, model.launches(asked, times, DEVICES), DEVICES)["limit"].item() == "memory"
+    compute = compute_shares(times, DEVICES)
+    assert limit_of(model.launches(asked, times, DEVICES), compute).item() == "memory"
 
 
 @pytest.mark.parametrize(
