@@ -11,14 +11,22 @@ import argparse
 import math
 import os
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import chain
 from pathlib import Path
 
 import pandas as pd
 from predict_acceptance import acceptance
 from predict_baselines import BASELINES, baselines
-from predict_splits import Split, devices_of, leave_groups_out, leave_one_device_out, of_devices, with_few_operators
+from predict_splits import (
+    Split,
+    devices_of,
+    leave_groups_out,
+    leave_one_device_out,
+    of_devices,
+    with_few_devices,
+    with_few_operators,
+)
 from predict_table import mape_of_test, validation_table
 
 from hpcbench.commands.shared.predictor_data import folder_tables
@@ -31,6 +39,8 @@ from hpcbench.predict.evaluation.scores import ALL, Score, scores
 from hpcbench.predict.fleet import fit
 from hpcbench.predict.sets.data_set import DataSet, rows_to_train_on
 
+MEASURED = (20, 200, 2000)  # operators of the predicted device in a learning curve
+LEARNING_CURVES = "also print errors by number of measured devices and operators: two more hours"
 SPLITS = ("devices", "few", "groups")
 
 
@@ -41,7 +51,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=1, help="random samples of few operators per device [default: 1]")
     parser.add_argument("--devices", nargs="+", metavar="NAME", help="leave out only these devices [default: all]")
     parser.add_argument("--no-baselines", action="store_true", help="skip the baselines")
-    parser.add_argument("--learning-curve", action="store_true", help="also print errors by number of devices")
+    parser.add_argument("--learning-curves", action="store_true", help=LEARNING_CURVES)
     options = parser.parse_args()
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # otherwise, idle threads of LightGBM spin
     data = rows_to_train_on(folder_tables(options.data))
@@ -63,8 +73,8 @@ def main() -> None:
     print_choices(scored)
     print("\n".join(acceptance(scores(scored), choices(_unseen(scored)), choices(_seen(scored)))))
     print("\n" + "\n".join(validation_table(scores(scored), simple_scores(scored))))
-    if options.learning_curve:
-        print_learning_curve(data)
+    if options.learning_curves:
+        print_learning_curves(data, options.seeds)
 
 
 def scored_splits(splits: Iterable[Split], with_baselines: bool) -> pd.DataFrame:
@@ -125,22 +135,26 @@ def print_choices(scored: pd.DataFrame) -> None:
             print(f"  {each.file} {each.quantity}: {each.question}: {each.right:.1%} of {each.choices:,}{regret}")
 
 
-def print_learning_curve(data: DataSet) -> None:
-    """Print the errors for each device with operators, by the number of other devices that a fit has seen."""
-    print("\nlearning curve: MAPE of operators of an unseen device, by the number of devices in the data")
-    devices = sorted(set(data.operators["device"]))
-    for split in leave_one_device_out(data):
-        if split.test.operators.empty:
-            continue
-        others = [name for name in devices if name != split.device]
-        cells = []
-        for count in range(1, len(others) + 1):
-            kept = split.train.operators["device"].isin(others[:count]).to_numpy()
-            train = split.train.where(kept, split.train.networks["device"].isin(others[:count]).to_numpy())
-            found = scores(scored_splits([Split(f"  {count} devices", train, split.test)], with_baselines=False))
-            times = [each for each in found if each.quantity == "latency_ms" and each.part == ALL]
-            cells.append(f"{count}: {max((each.mape for each in times), default=math.nan):.1f}")
-        print(f"{split.name}: {', '.join(cells)}")
+def print_learning_curves(data: DataSet, seeds: int) -> None:
+    """Print the errors for operators by the number of measured devices, and of measured operators of the device."""
+    fewer_devices = [
+        scored_splits([split], False).assign(number=count) for count, split in with_few_devices(data, seeds)
+    ]
+    fewer_rows = [scored_splits(with_few_operators(data, seeds, few), False).assign(number=few) for few in MEASURED]
+    print_curve("measured devices", fewer_devices)
+    print_curve("measured operators of the device", fewer_rows)
+
+
+def print_curve(title: str, scored: Sequence[pd.DataFrame]) -> None:
+    """Print a line per number, file and quantity."""
+    print(f"\nlearning curve, by number of {title}")
+    for number, rows in pd.concat(scored, ignore_index=True).groupby("number"):
+        for each in scores(rows):
+            if each.part == ALL:
+                figures = (
+                    f"{each.mape:6.1f} ({each.median_ape:.1f}) %, coverage {each.coverage:.2f}, width {each.width:.2f}"
+                )
+                print(f"{number:6,} {each.file} {each.quantity}, {each.devices}: {figures}")
 
 
 def _unseen(scored: pd.DataFrame) -> pd.DataFrame:

@@ -29,14 +29,16 @@ class Limit:
 
 
 LIMITS = (
-    Limit("operators, seen GPU", "operators_time.", "latency_ms", "seen", 11, 7),
+    Limit("operators, seen NVIDIA GPU", "operators_time.", "latency_ms", "seen NVIDIA", 11, 7),
+    Limit("operators, seen AMD GPU", "operators_time.", "latency_ms", "seen AMD", 11, 7),
     Limit("operators in low precision, seen GPU", "operators_time_low", "latency_ms", "seen", 11, 7),
     Limit("operators, unseen NVIDIA GPU", "operators_time.", "latency_ms", "unseen NVIDIA", 18, 12),
     Limit("operators, unseen AMD GPU", "operators_time.", "latency_ms", "unseen AMD", 18, 12),
     Limit("operators in low precision, unseen NVIDIA GPU", "operators_time_low", "latency_ms", "unseen", 18, 12),
     Limit("operators, 20 measured, NVIDIA GPU", "operators_time.", "latency_ms", "20 rows NVIDIA", 12, 7),
     Limit("operators, 20 measured, AMD GPU", "operators_time.", "latency_ms", "20 rows AMD", 12, 7),
-    Limit("transformers, seen GPU, unseen network", "networks_time_tr", "time_ms", "seen", 6.5, part="new networks"),
+    Limit("transformers, seen NVIDIA GPU, unseen network", "networks_time_tr", "time_ms", "seen NVIDIA", 6.5),
+    Limit("transformers, seen AMD GPU, unseen network", "networks_time_tr", "time_ms", "seen AMD", 6.5),
     Limit("transformers, unseen NVIDIA GPU", "networks_time_tr", "time_ms", "unseen NVIDIA", 8),
     Limit("transformers, unseen NVIDIA, training", "networks_time_tr", "time_ms", "unseen NVIDIA", 8, part="training"),
     Limit("transformers, unseen AMD GPU", "networks_time_tr", "time_ms", "unseen AMD", 11),
@@ -48,7 +50,8 @@ LIMITS = (
     Limit("power of operators, unseen GPU", "operators_power", "power_w", "unseen", 20),
     Limit("energy of operators, seen GPU", "operators_power", "energy_mj", "seen", 15),
     Limit("energy of operators, unseen GPU", "operators_power", "energy_mj", "unseen", 30),
-    Limit("energy of networks, seen GPU, a clock", "networks_energy_i", "energy_j", "seen", 10, part="highest clock"),
+    Limit("energy of networks, seen GPU, highest clock", "networks_energy_inf", "energy_j", "seen", 10,
+          part="highest clock"),
     Limit("energy of networks, seen GPU, all clocks", "networks_energy_inf", "energy_j", "seen", 12),
     Limit("energy of networks, unseen GPU", "networks_energy_inf", "energy_j", "unseen", 22),
     Limit("power of networks, unseen GPU", "networks_energy_inf", "power_w", "unseen", 15),

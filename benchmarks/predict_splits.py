@@ -36,19 +36,40 @@ def leave_one_device_out(data: DataSet) -> Iterator[Split]:
         yield replace(_split(data, f"without {device}", operators, networks), device=device)
 
 
-def with_few_operators(data: DataSet, seeds: int) -> Iterator[Split]:
-    """Yield splits for each device with more than FEW operators: only FEW random ones, of any kinds, are trained on."""
+def with_few_operators(data: DataSet, seeds: int, few: int = FEW) -> Iterator[Split]:
+    """Yield splits for each device with more than `few` operators: only `few` random ones are trained on."""
     for device in sorted(set(data.operators["device"])):
         places = np.flatnonzero(_of(data.operators, device))
-        if len(places) <= FEW:
+        if len(places) <= few:
             continue  # nothing would be left to predict
         for seed in range(seeds):
             operators = _of(data.operators, device)
-            operators[np.random.default_rng(seed).choice(places, FEW, replace=False)] = False
-            split = _split(data, f"{FEW} operators of {device}, seed {seed}", operators, _of(data.networks, device))
+            operators[np.random.default_rng(seed).choice(places, few, replace=False)] = False
+            split = _split(data, f"{few} operators of {device}, seed {seed}", operators, _of(data.networks, device))
             no_networks = np.zeros(len(split.test.networks), dtype=bool)
             tested = split.test.where(np.ones(len(split.test.operators), dtype=bool), no_networks)
             yield replace(split, test=tested, device=device)
+
+
+def with_few_devices(data: DataSet, seeds: int) -> Iterator[tuple[int, Split]]:
+    """Yield splits for each file of operators and device in it, trained on 1 device, 2 devices, and so on.
+
+    The other devices are those of the same file, in a random order per seed. Nothing else is trained on.
+    """
+    no_networks = np.zeros(len(data.networks), dtype=bool)
+    for file, rows in data.operators.groupby("file"):
+        devices = sorted(set(rows["device"]))
+        of_file = (data.operators["file"] == file).to_numpy()
+        for device in devices:
+            others = [name for name in devices if name != device]
+            for seed in range(seeds):
+                order = np.random.default_rng(seed).permutation(others)
+                for count in range(1, len(others) + 1):
+                    trained = of_file & data.operators["device"].isin(order[:count]).to_numpy()
+                    tested = of_file & _of(data.operators, device)
+                    tested &= _sampled(data.operators, tested)
+                    train, test = data.where(trained, no_networks), data.where(tested, no_networks)
+                    yield count, Split(f"{device}, {count} others, seed {seed}", train, test, device)
 
 
 def leave_groups_out(data: DataSet, folds: int = FOLDS) -> Iterator[Split]:

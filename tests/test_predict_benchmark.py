@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -66,6 +67,39 @@ def test_few_operators_of_a_device_are_trained_on(data: DataSet) -> None:
         assert (each.train.networks["device"] == device).sum() == 0
         assert each.test.networks.empty
         assert not keys(each.train.operators) & keys(each.test.operators)
+
+
+def test_few_devices_of_the_same_file_are_trained_on(data: DataSet) -> None:
+    third = data.operators[data.operators["device"] == "GPU A"].assign(device="GPU C")
+    other = third.assign(device="GPU D", file="operators_time_other.csv")
+    three = replace(data, operators=pd.concat([data.operators, third, other], ignore_index=True))
+    found = list(predict_splits.with_few_devices(three, seeds=2))
+    assert [count for count, _ in found] == 3 * [1, 2, 1, 2]
+    for count, each in found:
+        trained = set(each.train.operators["device"])
+        assert len(trained) == count
+        assert "GPU D" not in trained
+        assert set(each.test.operators["device"]) == {each.device}
+        assert each.device not in trained
+        assert each.train.networks.empty
+        assert each.test.networks.empty
+
+
+def test_a_learning_curve_has_a_line_per_number_file_and_quantity(
+    data: DataSet, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("sklearn")
+    asked = measurements(data, basis_of(DataSet()))
+    times = asked[asked["file"] == "operators_time.csv"].assign(lower=0.0, upper=lambda rows: 2 * rows["measured"])
+    one, two = (
+        times.assign(predicted=factor * times["measured"], number=place) for place, factor in ((1, 1.5), (2, 1.25))
+    )
+    importlib.import_module("predict").print_curve("measured devices", [one, two])
+    assert [line.strip() for line in capsys.readouterr().out.splitlines() if line] == [
+        "learning curve, by number of measured devices",
+        "1 operators_time.csv latency_ms, unseen NVIDIA:   50.0 (50.0) %, coverage 1.00, width 1.33",
+        "2 operators_time.csv latency_ms, unseen NVIDIA:   25.0 (25.0) %, coverage 1.00, width 1.60",
+    ]
 
 
 def test_a_device_with_as_few_operators_has_none_left_to_predict(data: DataSet) -> None:

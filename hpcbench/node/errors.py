@@ -33,7 +33,15 @@ class BadParameters(BadModel):
 
 
 class IncompleteInput(BadModel):
-    """`input` of the case lacks the shape or the value of an input of the model."""
+    """`input` of the case lacks `fields`, such as the shape, of an input of the model."""
+
+    def __init__(self, message: str, fields: Sequence[str]) -> None:
+        super().__init__(message)
+        self.fields = list(fields)
+
+
+class UnknownWork(BadModel):
+    """The FLOPs or bytes of an operator of the model are unknown."""
 
 
 class FixedBatch(BadModel):

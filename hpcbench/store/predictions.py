@@ -56,7 +56,8 @@ class CasePrediction:
 class PredictedDevice:
     """A device that cases were predicted on: its name, kind (`cpu` or `gpu`), all names that tools report, source.
 
-    `clock_mhz` is the boost clock of a GPU; None for CPUs.
+    `clock_mhz` is the boost clock of a GPU; None for CPUs. `peaks_under_load` is whether `hpcbench doctor` measured its
+    peaks while other processes used it.
     """
 
     name: str
@@ -64,6 +65,7 @@ class PredictedDevice:
     names: Sequence[str]
     source: str
     clock_mhz: float | None = None
+    peaks_under_load: bool = False
 
 
 @dataclass(frozen=True)

@@ -236,3 +236,17 @@ def test_networks_of_libraries(listed: Listed, model: str) -> None:
         found = converted(rows)
         moved = found["bytes"] * rows["calls"].to_numpy()[found["origin"]]
         assert moved[found["kind"] == table.UNKNOWN].sum() <= 0.01 * moved.sum()
+
+
+@pytest.mark.framework
+def test_an_onnx_file_has_its_dtype_and_a_reason_for_too_large_inputs(
+    listed: Listed, environment_python: Callable[[str], Path], tmp_path: Path
+) -> None:
+    graph = CUSTOM.replace('node("Whirl", "a", "b", "mine")', 'node("Relu", "a", "b")')
+    graph = graph.replace('value("x", "batch", 3)', 'value("x", "batch", "rows", "columns", 3)')
+    subprocess.run([environment_python("onnxruntime"), "-c", graph, HERE], check=True, cwd=tmp_path)
+    case = {"framework": "onnxruntime", "model": "onnx:custom.onnx"}
+    sizes = ([8, 8, 3], [10**9, 10**9, 3])
+    small, large = listed("onnxruntime", *({**case, "input": {"shape": each}} for each in sizes))
+    assert (small.reason, small.dtype) == ("", "float32")
+    assert "too large" in large.reason

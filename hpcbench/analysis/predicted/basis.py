@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 
@@ -9,7 +10,8 @@ from dataclasses import dataclass
 class PredictionBasis:
     """The models that predicted the cases of a sweep, in words and by hashes, and when; hashes are None without data.
 
-    `interval_level` is the probability of the prediction intervals.
+    `devices_under_load` are those whose peaks were measured while other processes used them. `interval_level` is the
+    probability of the prediction intervals.
     """
 
     sweep: str
@@ -17,4 +19,5 @@ class PredictionBasis:
     model: str
     model_sha256: str | None
     data_hash: str | None
+    devices_under_load: Sequence[str] = ()
     interval_level: float = 0.9

@@ -45,7 +45,7 @@ def operator_lists(
 
     Cases with equal operators are listed once. Raise OSError if the workspace cannot be written.
     """
-    digest = digest_of_sources()
+    cases, digest = list(cases), digest_of_sources()
     by_environment: dict[str, list[tuple[Case, PlannedRun]]] = {}
     refused: list[Case] = []
     for case in cases:
@@ -64,7 +64,7 @@ def operator_lists(
         code = f"{digest} {_version(workspace, name, resolved)}"
         asked = [_Asked(case.id, planned, identity(planned, code, workspace.root)) for case, planned in of_environment]
         found |= _listed(asked, resolved, workspace, digest, partial(on_start, name))
-    return found
+    return {case.id: _in_dtype(case, found[case.id]) for case in cases}
 
 
 def _listed(
@@ -90,6 +90,15 @@ def _listed(
             lacking = {key: each for key, each in new.items() if key not in known}
             known |= {key: OperatorList(each.case_id, reason=str(error)) for key, each in lacking.items()}
     return {each.case_id: replace(known[_key(each)], case_id=each.case_id) for each in asked}
+
+
+def _in_dtype(case: Case, found: OperatorList) -> OperatorList:
+    """Return the list of a case, or the reason if the case sets another dtype than its file has."""
+    own = case.parameters
+    if found.dtype in (None, own.dtype) or "dtype" not in own.model_fields_set:
+        return found
+    reason = f"dtype: {own.dtype} does not match the file, which has {found.dtype}"
+    return OperatorList(case.id, reason, hint="export it in the dtype to predict")
 
 
 def _key(asked: _Asked) -> str:

@@ -7,7 +7,7 @@ import warnings
 from pathlib import Path
 
 import pandas as pd
-from pandas.errors import ParserWarning
+from pandas.errors import EmptyDataError, ParserWarning
 
 from hpcbench.errors import UserError
 from hpcbench.util.extras import install_hint
@@ -18,8 +18,8 @@ SUFFIXES = (".parquet", ".csv")
 def read_table(path: Path) -> pd.DataFrame:
     """Return the rows of a file, numbered from 0; all columns of CSV are text.
 
-    Raise UserError if it is not a table, if commas do not separate its columns, if a row has more values than the
-    header has columns, or if pyarrow is missing.
+    Raise UserError if it is empty or not a table, if commas do not separate its columns, if a row has more values than
+    the header has columns, or if pyarrow is missing.
     """
     if path.suffix == ".parquet" and importlib.util.find_spec("pyarrow") is None:
         what = "Parquet requires pyarrow, which is not installed"
@@ -30,6 +30,8 @@ def read_table(path: Path) -> pd.DataFrame:
         if error.strerror is None:  # pyarrow raises OSError for contents, too
             raise _unreadable(path, error) from error
         raise
+    except EmptyDataError as error:
+        raise UserError("the file is empty", where=str(path), hint="write the file again, or remove it") from error
     except (ValueError, UnicodeError) as error:  # parsers of pandas and pyarrow raise subclasses of ValueError
         raise _unreadable(path, error) from error
     if path.suffix == ".csv" and len(table.columns) == 1 and (separator := _other_separator(str(table.columns[0]))):

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from hpcbench.commands.shared.context import config_folders, file_in
+from hpcbench.config.schema_location import KeyPath
 from hpcbench.config.workload.model_name import OF_LIBRARIES
 from hpcbench.config.yaml_document import Document, parse_yaml
 from hpcbench.errors import UserError, closest
@@ -17,6 +19,7 @@ from hpcbench.models.source import FUNCTION, ZOO, source_of
 from hpcbench.predict.tables.networks import INFERENCE
 from hpcbench.store.workspace import Workspace
 
+BATCHES = "--batch-size"
 _PYTORCH = "pytorch"
 _PICKLES = (".pt", ".pth")
 _SUFFIXES = (".yaml", ".yml")
@@ -41,10 +44,14 @@ def experiment_of(model: str, batch_sizes: Sequence[int]) -> Document:
 
 
 def made_experiment(name: str, parameters: Mapping[str, Any], batch_sizes: Sequence[int], where: str) -> Document:
-    """Return an experiment with these parameters and batch sizes, by default 1. Errors name the place `where`."""
+    """Return an experiment with these parameters and batch sizes, by default 1.
+
+    Errors name the place `where`, without a line, or the option of the batch sizes.
+    """
     plain = re.sub(r"[^A-Za-z0-9_-]+", "-", name).strip("-_") or "network"
     experiment = {"name": plain, "parameters": parameters, "matrix": {"batch_size": list(batch_sizes or [1])}}
-    return parse_yaml(json.dumps(experiment), where)
+    places: dict[KeyPath, str] = {("matrix", "batch_size"): BATCHES} if batch_sizes else {}
+    return replace(parse_yaml(json.dumps(experiment), where), places=places)
 
 
 def experiment_file(workspace: Workspace, name: str) -> Path:

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import click
 
 from hpcbench.collect.operator_lists.exported.archive import SUFFIX
 from hpcbench.collect.operator_lists.exported.program import ExportedProgram, exported_program
 from hpcbench.collect.operator_lists.lists import operator_lists
-from hpcbench.commands.predict.named_model import experiment_file, experiment_of, is_model, made_experiment
+from hpcbench.commands.predict.named_model import BATCHES, experiment_file, experiment_of, is_model, made_experiment
 from hpcbench.commands.shared.context import choose_site
 from hpcbench.commands.shared.planning import planned
 from hpcbench.commands.shared.predictions.listing import print_listing
+from hpcbench.config.parameters import Parameters
 from hpcbench.config.site import Site
+from hpcbench.config.workload.fields import MOST_ITEMS
 from hpcbench.config.yaml_document import Document, load_yaml
 from hpcbench.core.profiling.operator_list import OperatorList
 from hpcbench.errors import UserError
@@ -31,7 +33,8 @@ if TYPE_CHECKING:
     from hpcbench.predict.results.listed_cases import ListedCases
 
 ONNX_SUFFIX = ".onnx"
-_BATCHES = "--batch-size"
+_ATEN = " aten."  # in a reason that names operators
+_DECOMPOSE = "save program.run_decompositions() instead, which replaces operators of aten by basic ones"
 _OTHERS = "predict another experiment or a model: hpcbench list experiments; hpcbench list models"
 _IN_EXPERIMENTS = "in an experiment: --set 'matrix.batch_size=[1,8]'"
 
@@ -52,15 +55,14 @@ class Networks(Protocol):
         """Return the devices of the cases, `cpu` and `gpu`; empty if unknown, as for a program."""
 
     @property
-    def cores(self) -> int:
-        """Return the cores of a task of the first case: prices of all cases are for them."""
-
-    @property
     def item(self) -> str:
         """Return what the cases process: `image`."""
 
     def listed(self) -> ListedCases:
         """Return the cases with their operators. Raise UserError if none of them is a network."""
+
+    def hint(self, reasons: Iterable[str]) -> str:
+        """Return what to do about the reasons why cases are not predicted; empty if unknown."""
 
 
 @dataclass(frozen=True)
@@ -87,11 +89,6 @@ class PlannedNetworks:
         return frozenset(case.parameters.device for case in self.plan.cases)
 
     @property
-    def cores(self) -> int:
-        """Return the cores of a task of the first case."""
-        return self.plan.cases[0].parameters.cpus_per_task
-
-    @property
     def item(self) -> str:
         """Return what all cases process, or `sample`."""
         items = {item_of(case.parameters.model or "") for case in self.plan.cases}
@@ -107,7 +104,7 @@ class PlannedNetworks:
             own = self.file
             lists = {case: replace(each, reason=_shortened(each.reason, own)) for case, each in lists.items()}
             if lists[first.id].reason:
-                raise _refused(own, lists[first.id], first.parameters.batch_size)
+                raise _refused(own, lists[first.id], first.parameters)
         found = listed_cases(self.plan.cases, lists)
         if (found.cases["refused"] != "").all():
             reasons = list(dict.fromkeys(found.cases["refused"]))
@@ -118,6 +115,10 @@ class PlannedNetworks:
             print_warning(each)
         return found
 
+    def hint(self, _: Iterable[str]) -> str:
+        """Return an empty text: the reasons of lists have warnings."""
+        return ""
+
 
 @dataclass(frozen=True)
 class ProgramNetworks:
@@ -127,7 +128,6 @@ class ProgramNetworks:
     batch_sizes: Sequence[int]
     site: Site
     kinds: frozenset[str] = frozenset()
-    cores: int = 1
     item: str = "sample"
 
     @property
@@ -143,6 +143,10 @@ class ProgramNetworks:
         lists = {size or 1: self.program.operators(size) for size in asked}
         return program_cases(self.name, lists, self.program.dtype)
 
+    def hint(self, reasons: Iterable[str]) -> str:
+        """Return how to save the program if an operator of aten is of unknown kind."""
+        return _DECOMPOSE if any(_ATEN in each for each in reasons) else ""
+
 
 def sizes(_: click.Context, option: click.Parameter, text: str | None) -> tuple[int, ...]:
     """Return the batch sizes of an option, which commas separate. Fail if one is not a whole number above 0."""
@@ -154,6 +158,9 @@ def sizes(_: click.Context, option: click.Parameter, text: str | None) -> tuple[
         raise click.BadParameter(
             f"'{text}' is not a whole number above 0, or several separated by commas", param=option
         )
+    if max(found, default=0) > MOST_ITEMS:
+        what = f"the batch size {max(found)} is larger than {MOST_ITEMS}"
+        raise UserError(what, where=BATCHES, hint="use a smaller batch size")
     return found
 
 
@@ -169,7 +176,7 @@ def networks_of(
     suffix = Path(name).suffix.lower()
     if suffix == SUFFIX:
         if options.settings:
-            hint = f"export it in the dtype to predict; {_BATCHES} sets the batch"
+            hint = f"export it in the dtype to predict; {BATCHES} sets the batch"
             hint += "\nto predict training, use an experiment or a model"
             raise UserError("--set requires an experiment, a model or an ONNX file", where=name, hint=hint)
         return ProgramNetworks(exported_program(Path(name)), batch_sizes[: options.limit], of_site())
@@ -179,7 +186,7 @@ def networks_of(
     elif is_model(workspace, name):
         source = experiment_of(name, batch_sizes)
     elif batch_sizes:
-        raise UserError(f"{_BATCHES} requires a model, an ONNX file or an exported program", hint=_IN_EXPERIMENTS)
+        raise UserError(f"{BATCHES} requires a model, an ONNX file or an exported program", hint=_IN_EXPERIMENTS)
     else:
         source = load_yaml(experiment_file(workspace, name))
     plan, _ = planned(source, options, of_site, workspace.input_file)
@@ -196,18 +203,30 @@ def _of_onnx(file: Path, batch_sizes: Sequence[int]) -> Document:
     return made_experiment(file.stem, parameters, batch_sizes, str(file))
 
 
-def _refused(file: Path, listed: OperatorList, batch_size: int) -> UserError:
+def _refused(file: Path, listed: OperatorList, parameters: Parameters) -> UserError:
     """Return the error for an ONNX file whose operators cannot be listed, with the options that may help."""
     if listed.fixed_batch_size is not None:
-        what = f"the graph has a fixed batch size of {listed.fixed_batch_size}, not {batch_size}"
-        hint = f"use {_BATCHES} {listed.fixed_batch_size}, or export it with a dynamic batch"
+        what = f"the graph has a fixed batch size of {listed.fixed_batch_size}, not {parameters.batch_size}"
+        hint = f"use {BATCHES} {listed.fixed_batch_size}, or export it with a dynamic batch"
         return UserError(what, where=str(file), hint=hint)
-    hint = ""
-    if listed.lacks_input:
-        hint = "give the shape of one item: --set 'parameters.input.shape=[3,224,224]'"
-        hint += f"\nof several inputs: --set 'parameters.input={{NAME: {{shape: [128]}}}}'\n{_BATCHES} sets the batch"
-    hint = hint or listed.hint
+    given = parameters.model_dump(mode="json")["input"] or {}
+    hint = _hint_on_input(listed.lacks_input, given) if listed.lacks_input else listed.hint
     return UserError(listed.reason, where=str(file), hint=hint)
+
+
+def _hint_on_input(lacking: Sequence[str], given: Mapping[str, Any]) -> str:
+    """Return how to set the fields of `input` that are missing: `shape` and `value`. `given` has those of the case."""
+    of_tokens, of_images = {"shape": "[128]", "vocabulary": "30000"}, {"shape": "[3,224,224]"}
+    known = {name: f"{value}" for name, value in given.items() if name == "shape"}
+    example = {**(of_tokens if "value" in lacking else of_images), **known}
+    if "shape" not in lacking and not known:
+        del example["shape"]
+    names = " and ".join(
+        {"shape": "the shape of one item", "vocabulary": "the vocabulary size"}[name] for name in example
+    )
+    fields = ", ".join(f"{name}: {value}" for name, value in example.items())
+    hint = f"give {names}: --set 'parameters.input={{{fields}}}'"
+    return f"{hint}\nof several inputs: --set 'parameters.input={{NAME: {{{fields}}}}}'\n{BATCHES} sets the batch"
 
 
 def _shortened(reason: str, file: Path) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import os
+from functools import partial
 from typing import TYPE_CHECKING
 
 import click
@@ -30,7 +31,7 @@ from hpcbench.report.predictor.predictions_json import predictions_json
 from hpcbench.report.predictor.terminal import print_predictions
 from hpcbench.report.predictor.text.summary import Wanted
 from hpcbench.store.provenance.sweep_options import SweepOptions
-from hpcbench.util.console import out
+from hpcbench.util.console import err, out
 from hpcbench.util.exit_status import FAILURE, SUCCESS, exit_statuses
 from hpcbench.util.gc_pause import without_garbage_collection
 from hpcbench.util.text import plural
@@ -166,6 +167,7 @@ def predict_command(
     made = _predicted(networks, chosen, models)
     if not any(output.is_stdout for output in asked):
         print_predictions(made, wanted, chosen.shown, out)
+    models.warn_of_flaws()
     if figures:
         write_figures(_figures(made), figures, wanted_formats, theme, "no time and energy is predicted")
     writers = {
@@ -174,6 +176,13 @@ def predict_command(
         "html": lambda file: _write_page(made, wanted, chosen.shown, file),
     }
     write_outputs(asked, writers, dict.fromkeys(writers, plural(len(made.results), "prediction")))
+    return _status(made, networks)
+
+
+def _status(made: Predictions, networks: Networks) -> int:
+    """Return the exit status, and print what to do about refused cases if it is known."""
+    if hint := networks.hint(made.refused["reason"]):
+        err.print(f"hint: {hint}", soft_wrap=True, markup=False)
     return FAILURE if len(made.refused) else SUCCESS
 
 
@@ -196,7 +205,7 @@ def _predicted(networks: Networks, chosen: AskedDevices, models: Models) -> Pred
     from hpcbench.predict.results.fleet_models import FleetModels, measured_devices, ratio_errors, state_errors
 
     found, site, fleet = networks.listed(), networks.site, models.fleet
-    prices = {name: price_of(device, 1, networks.cores, site.cost) for name, device in chosen.devices.items()}
+    prices = {name: partial(price_of, device, site.cost) for name, device in chosen.devices.items()}
     question = Question(
         found.cases, found.lists, chosen.states, chosen.devices, prices, site.carbon, found.memory, chosen.only
     )
@@ -205,7 +214,16 @@ def _predicted(networks: Networks, chosen: AskedDevices, models: Models) -> Pred
     currency, of_states = site.cost.currency, state_errors(fleet, chosen.devices)
     data_hash = fleet.basis.data_hash if fleet.basis.rows else ""
     return Predictions(
-        networks.name, results, shares, models.words, networks.item, currency, errors, of_states, data_hash
+        networks.name,
+        results,
+        shares,
+        models.words,
+        networks.item,
+        currency,
+        errors,
+        of_states,
+        models.advice,
+        data_hash,
     )
 
 

@@ -37,8 +37,11 @@ class OperatorList:
     operators: Sequence[ListedOperator] = described("the operators of an eager step", default=())
     framework_version: Optional[str] = described("version of the framework that listed them", default=None)
     parameter_count: Optional[int] = described("trainable weights of the network", default=None)
+    dtype: Optional[str] = described("dtype of the file of the network; null if the case sets it", default=None)
     hint: str = described("what to do about the reason; empty if unknown", default="")
-    lacks_input: bool = described("whether the reason is that `input` lacks a shape or a value", default=False)
+    lacks_input: Sequence[str] = described(
+        "the fields of `input` that are missing, if this is the reason: `shape` and `value`", default=()
+    )
     fixed_batch_size: Optional[int] = described(
         "if the reason is that the model has another batch size, this batch size", default=None
     )

@@ -11,12 +11,17 @@ from ...core.profiling.operator_list import FRAMEWORKS, OperatorList
 from ...core.run_spec import PlannedRun, parse
 from ...core.typed_json import to_json
 from .. import frameworks
-from ..errors import BadData, BadModel, FixedBatch, IncompleteInput, Unsupported
+from ..errors import BadData, BadModel, FixedBatch, IncompleteInput, UnknownWork, Unsupported
 from ..launch.ranks import Ranks
 from ..launch.rendezvous import Group
 from ..workload.user_code import in_one_line
 
 _SINGLE = "it runs in several processes; a list of operators requires strategy: single, one task and one instance"
+
+_EXPORT = "export the network without this operator, or as a .pt2 file (torch.export.save)"
+_MAX_NUMBER = 2**63 - 1
+_USE_SMALLER = "use a smaller batch size or input"
+_TOO_LARGE = "its batch or input is too large: an operator has more than 2^63 bytes or FLOPs"
 
 
 def list_operators(arguments: Any) -> int:
@@ -47,10 +52,22 @@ def listed(planned: PlannedRun) -> OperatorList:
     except (Unsupported, BadModel, BadData, ModuleNotFoundError) as error:
         reason = str(error)
         batch_size = error.batch_size if isinstance(error, FixedBatch) else None
-        found = replace(found, lacks_input=isinstance(error, IncompleteInput), fixed_batch_size=batch_size)
+        fields = error.fields if isinstance(error, IncompleteInput) else []
+        hint = _EXPORT if isinstance(error, UnknownWork) else ""
+        found = replace(found, lacks_input=fields, fixed_batch_size=batch_size, hint=hint)
     except Exception as error:  # of the framework, or of a model that reads values of its tensors
         reason = "its operators cannot be listed without running it (%s)" % in_one_line(error)
+    if _is_too_large(found):
+        reason, found = _TOO_LARGE, replace(found, operators=(), hint=_USE_SMALLER)
     return replace(found, case_id=planned.case_id, reason=reason, framework_version=version)
+
+
+def _is_too_large(found: OperatorList) -> bool:
+    """Return whether a number of an operator exceeds 64 bits, which readers of JSON do not accept."""
+    return any(
+        max(each.bytes_moved, each.weight_bytes, each.output_bytes, each.flops or 0) > _MAX_NUMBER
+        for each in found.operators
+    )
 
 
 def _refusal(planned: PlannedRun) -> str:

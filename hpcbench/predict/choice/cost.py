@@ -23,15 +23,14 @@ from hpcbench.predict.tables.prediction import VALUES
 SECONDS_PER_HOUR = 3600.0
 
 
-def price_of(device: Device, count: int, cores: int, cost: Cost) -> Price:
-    """Return the price of an hour of `count` GPUs, or of the CPUs, and `cores` cores, or the reason why it is unknown.
+def price_of(device: Device, cost: Cost, cores: int) -> Price:
+    """Return the price of an hour of a GPU and `cores` cores, or of `cores` cores of CPUs, or why it is unknown.
 
-    The price of the device's own description, for each GPU or for all of its CPUs, replaces the prices of the site.
+    The price of the device's own description, of the GPU or of all CPUs, replaces the prices of the site.
     """
-    on_gpu = device.kind == GPU
     if device.price_per_hour is not None:
-        return Price(device.price_per_hour * (count if on_gpu else 1))
-    return price_per_hour(cost, Allocation(nodes=1, cores=cores, gpus=count if on_gpu else 0))
+        return Price(device.price_per_hour)
+    return price_per_hour(cost, Allocation(nodes=1, cores=cores, gpus=1 if device.kind == GPU else 0))
 
 
 def cost_of(time_s: pd.DataFrame, price: Price) -> pd.DataFrame:

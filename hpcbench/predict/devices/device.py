@@ -12,6 +12,11 @@ FLOAT32, TF32, FLOAT16, BFLOAT16, FLOAT8, INT8 = "float32", "tf32", "float16", "
 # The range of bfloat16 is that of float32, which float16 does not have.
 _WIDER = {INT8: FLOAT8, FLOAT8: FLOAT16, FLOAT16: TF32, BFLOAT16: FLOAT32, TF32: FLOAT32}
 
+# What follows from `Device.peaks_under_load`, for users.
+PEAKS_UNDER_LOAD = (
+    "peaks measured under load: the predicted time may be too long (next: hpcbench doctor on an idle machine)"
+)
+
 
 @dataclass(frozen=True)
 class Scaling:

@@ -37,8 +37,13 @@ def thread_fractions(rows: pd.DataFrame, devices: Mapping[str, Device]) -> tuple
     return compute, memory
 
 
+def cores_used(device: Device, threads: Floats) -> Floats:
+    """Return the cores of CPUs that each number of threads uses: all of them for NaN, and at most all of them."""
+    return np.clip(np.where(np.isnan(threads), device.units, threads), 1, device.units)
+
+
 def _fractions(device: Device, threads: Floats) -> tuple[Floats, Floats]:
-    used = np.clip(np.where(np.isnan(threads), device.units, threads), 1, device.units)
+    used = cores_used(device, threads)
     cores = [0.0, *(float(each.cores) for each in device.scaling)]
     rates = [0.0, *(each.flops_per_s for each in device.scaling)]
     moved = [0.0, *(each.bytes_per_s for each in device.scaling)]

@@ -49,8 +49,8 @@ class DevicePower:
     ) -> OperatingPoint:
         """Return clock, time and power of steps at requested clocks and limits, as fractions.
 
-        A limit lowers the clock down to `lowest`. With `given`, the times at the boost clock are known, and only their
-        ratio over clocks is predicted.
+        A limit lowers the clock down to `lowest`, below which the device throttles. With `given`, the times at the
+        boost clock are known, and only their ratio over clocks is predicted.
         """
         full = np.ones(len(activity))
         launches = None if given is None else given.launches

@@ -16,7 +16,7 @@ from hpcbench.predict.power import power_fleet as fleets
 from hpcbench.predict.power.activity import COLUMNS, of_lists
 from hpcbench.predict.power.device_power import DevicePower, Rows, fit_steps
 from hpcbench.predict.power.given_time import GivenTime
-from hpcbench.predict.power.operating_point import lowest_clock
+from hpcbench.predict.power.operating_point import OUT_OF_REACH, lowest_clock
 from hpcbench.predict.power.operators import SEEN, UNSEEN
 from hpcbench.predict.power.power_fleet import PowerFleet
 from hpcbench.predict.tables import networks as table
@@ -64,9 +64,11 @@ class NetworkPower:
             clock, limit = settings(networks.iloc[usable], device)
             own = self.fleet.of(str(name))
             point = own.run(activity.iloc[usable], clock, limit, given, lowest_clock(device))
+            limited = networks["power_limit_w"].iloc[usable].notna().to_numpy()
+            reason[usable[limited & ~point.in_reach]] = OUT_OF_REACH
             watts = point.power * device.board_power_w
             for quantity, values in zip(QUANTITIES, (point.time_s, watts, watts * point.time_s), strict=True):
-                found[quantity][usable] = np.log(values)
+                found[quantity][usable] = np.where(reason[usable] == "", np.log(values), np.nan)
         spread = self.spread(networks)
         return {quantity: Estimate(values, spread, reason) for quantity, values in found.items()}
 

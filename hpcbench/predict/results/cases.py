@@ -13,13 +13,16 @@ from hpcbench.predict.tables import networks
 # step, and why it cannot be predicted (otherwise empty); its name in the catalog of image networks (otherwise empty),
 # and why its operators are not listed although it is predicted by this name (otherwise empty).
 CASE = ("case", "label", "items_per_step", "refused", "image_network", "unlisted")
-DEVICE_KIND = "device_kind"  # optional column: `cpu` or `gpu`, the device that the case runs on
+# Optional columns: `cpu` or `gpu`, the device that the case runs on, and the same if the experiment sets it, otherwise
+# empty; and the cores that a task has next to a GPU.
+DEVICE_KIND, SET_KIND, CORES = "device_kind", "set_device_kind", "cores"
 
 
 def asked(
     cases: pd.DataFrame, states: Mapping[str, Sequence[State]], only: Mapping[str, str] | None = None
 ) -> pd.DataFrame:
-    """Return one row per case, device and state: the columns of `networks`, `CASE`, and `state`, its label.
+    """Return one row per case, device and state: the columns of `networks`, `CASE`, SET_KIND, CORES, by default
+    1, and `state`, its label.
 
     `cases` has the columns `CASE` and those of `networks.WORK` that are known. `states` has the states of each device,
     in the order of the rows. A state that is given several times has one row. `only` has the kind of cases that run on
@@ -43,4 +46,5 @@ def asked(
         wanted = rows["device"].map(dict(only))
         rows = rows[wanted.isna() | (wanted == rows[DEVICE_KIND])].reset_index(drop=True)
     complete = networks.complete(rows.assign(unit=networks.STEP))
-    return complete.assign(**{name: rows[name] for name in (*CASE, "state")})
+    others = {SET_KIND: rows.get(SET_KIND, ""), CORES: rows.get(CORES, 1)}
+    return complete.assign(**{name: rows[name] for name in (*CASE, "state")}, **others)

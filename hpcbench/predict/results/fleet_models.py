@@ -15,7 +15,7 @@ from hpcbench.predict.choice.ratios import RatioErrors
 from hpcbench.predict.choice.states import StateErrors
 from hpcbench.predict.devices.device import GPU, Device
 from hpcbench.predict.fleet import Fleet, at_times
-from hpcbench.predict.networks.listed.limits import compute_shares, limit_of
+from hpcbench.predict.networks.listed.limits import device_shares, limit_of
 from hpcbench.predict.networks.listed.sums import shares
 from hpcbench.predict.power.given_time import GivenTime
 from hpcbench.predict.results.image_times import as_images, by_name_rows, default_times, in_state
@@ -58,7 +58,7 @@ class FleetModels:
         slower = (state[TIME]["predicted"] / settled.to_numpy()[places]).mask(in_default, 1.0)
         scaled = {name: time[name] * slower for name in VALUES}
         found = at_times(state, time.assign(**scaled))
-        reason = usual["reason"]
+        reason = usual["reason"].where((usual["reason"] != "") | in_default, state[TIME]["reason"])
         refused = {
             name: found[name].assign(reason=reason.where(reason != "", found[name]["reason"]))
             for name in (TIME, POWER, ENERGY)
@@ -75,19 +75,19 @@ class FleetModels:
         kernels = self.fleet.listed.kernel_times(usual, lists, known)
         places = range(len(rows))
         launches = self.fleet.listed.launches(usual, kernels, known)
-        spent, compute = shares(kernels).reindex(places), compute_shares(kernels, known).reindex(places)
+        spent, of_device = shares(kernels).reindex(places), device_shares(kernels, known).reindex(places)
         by_name = by_name_rows(self.fleet, usual, lists, known)
         if by_name.any():
             of_images = self.fleet.images.spent(as_images(usual), known)
             launches = np.where(by_name, of_images.launches, launches)
-            compute = compute.mask(by_name, pd.Series(of_images.compute, places))
+            of_device = of_device.mask(by_name, pd.DataFrame({"compute": of_images.compute, "waits": 0.0}, places))
             spent = pd.concat([spent[~by_name], of_images.shares[by_name]]).reindex(places)
         return Explained(
             spent,
-            pd.Series(limit_of(launches, compute), places, dtype="object"),
+            pd.Series(limit_of(launches, of_device), places, dtype="object"),
             self._basis(rows, kernels, known),
             _unknown_names(kernels).reindex(places, fill_value=""),
-            compute,
+            of_device["compute"],
         )
 
     def _as_fitted(

@@ -18,6 +18,7 @@ from hpcbench.models.source import ONNX_FRAMEWORKS
 from hpcbench.plan.case import Case
 from hpcbench.predict.aten.convert import ORIGIN, converted
 from hpcbench.predict.networks.memory import saved_bytes
+from hpcbench.predict.results.cases import CORES, DEVICE_KIND, SET_KIND
 from hpcbench.predict.results.image_case import image_case
 from hpcbench.predict.results.memory import WEIGHT_BYTES, MemoryRange, memory_of
 from hpcbench.predict.tables import lists as list_table
@@ -48,7 +49,7 @@ def listed_cases(cases: Sequence[Case], listed: Mapping[str, OperatorList]) -> L
     """
     labels, by_id = _labels(cases), {case.id: case for case in cases}
     lists = {case.id: listed.get(case.id, OperatorList(case.id, reason=_NOT_LISTED)) for case in cases}
-    rows = [_row(case, labels[case.id], lists[case.id].reason) for case in cases]
+    rows = [_row(case, labels[case.id], lists[case.id]) for case in cases]
 
     def memory(case: str, operators: pd.DataFrame, weights: int | None, saved: float) -> MemoryRange | None:
         own = by_id[case].parameters
@@ -77,9 +78,9 @@ def with_operators(rows: Sequence[Mapping[str, Any]], lists: Mapping[str, Operat
     return ListedCases(pd.DataFrame(rows), pd.concat(operators, ignore_index=True) if operators else empty, sizes)
 
 
-def _row(case: Case, shown: str, reason: str) -> dict[str, Any]:
+def _row(case: Case, shown: str, listed: OperatorList) -> dict[str, Any]:
     """Return the row of a case: its columns of the table of networks, and those of `cases.CASE`."""
-    own = case.parameters
+    own, reason = case.parameters, listed.reason
     image = image_case(own)
     is_by_name = bool(reason and image.network)
     training = own.task == network_table.TRAINING
@@ -93,12 +94,14 @@ def _row(case: Case, shown: str, reason: str) -> dict[str, Any]:
         "image_size": image.image_size,
         "network": own.model or "",
         "phase": own.task,
-        "dtype": own.dtype or _DEFAULT_DTYPE,
+        "dtype": listed.dtype or own.dtype or _DEFAULT_DTYPE,
         "execution": own.execution or network_table.EAGER,
         "optimizer": own.optimizer.content().get("name", "momentum") if training else "",
         "batch_size": own.batch_size,
-        "threads": own.intra_op_threads or own.cpus_per_task,
-        "device_kind": own.device or "",
+        "threads": min(own.intra_op_threads or own.cpus_per_task, own.cpus_per_task),
+        CORES: own.cpus_per_task,
+        DEVICE_KIND: own.device or "",
+        SET_KIND: own.device if "device" in own.model_fields_set else "",
         "list_id": "" if reason else case.id,
     }
 

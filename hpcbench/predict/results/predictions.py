@@ -8,13 +8,12 @@ from typing import Protocol
 
 import pandas as pd
 
-from hpcbench.config.pricing import Price
 from hpcbench.config.site import Carbon
 from hpcbench.predict.choice.ratios import RatioErrors
 from hpcbench.predict.choice.states import StateErrors
 from hpcbench.predict.devices.device import Device
 from hpcbench.predict.results.cases import asked
-from hpcbench.predict.results.derived import with_derived
+from hpcbench.predict.results.derived import PriceOfCores, with_derived
 from hpcbench.predict.results.memory import MemoryRange
 from hpcbench.predict.results.remarks import REMARKS, remarks
 from hpcbench.predict.results.state import State
@@ -58,7 +57,7 @@ class Question:
     lists: pd.DataFrame
     states: Mapping[str, Sequence[State]]  # of each device, in their order
     devices: Mapping[str, Device]
-    prices: Mapping[str, Price] = field(default_factory=dict)  # of an hour, by device
+    prices: Mapping[str, PriceOfCores] = field(default_factory=dict)  # by device
     carbon: Carbon = field(default_factory=Carbon)
     memory: Mapping[str, MemoryRange] = field(default_factory=dict)  # by case
     only: Mapping[str, str] = field(default_factory=dict)  # the kind of cases of a device that runs one kind only
@@ -77,6 +76,7 @@ class Predictions:
     # Of ratios of the times of two devices, by the model that predicts them: values of `table.SOURCE`.
     errors: Mapping[str, RatioErrors] = field(default_factory=dict)
     states: StateErrors = field(default_factory=StateErrors)  # of ratios of energies between states of one device
+    advice: str = ""  # what would improve the models
     data_hash: str = ""  # SHA-256 of the data of the fit; empty without measurements
 
     @property
@@ -104,7 +104,7 @@ def predict(question: Question, models: NetworkModels, measured: Collection[str]
     predicted = models.predict_networks(networks, question.lists, question.devices)
     is_usual = (rows["state"] == "").to_numpy()
     explained = models.explained(networks[is_usual].reset_index(drop=True), question.lists, question.devices)
-    complete = with_derived(rows, predicted, question.prices, question.carbon, question.memory)
+    complete = with_derived(rows, predicted, question.prices, question.carbon, question.memory, question.devices)
     sizes = {name: device.memory_bytes for name, device in question.devices.items()}
     of_states = _of_all_states(rows, explained, question.devices)
     found = results(rows, complete, of_states, sizes, measured)

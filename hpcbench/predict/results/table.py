@@ -26,6 +26,7 @@ _COUNTS = (BATCH_SIZE, ROWS, DEVICES, OWN_ROWS, "power_devices")  # columns of w
 SOURCE = "predicted_from"  # of the time: the sum of a list of operators, or an image network known by its name
 OF_LIST, OF_NAME = "operators", "image network"
 AS_EAGER = "as_eager"  # column of predicted times: whether a compiled network has the time of eager execution
+LATENCY_BOUND = "latency"  # of steps of recurrent layers, which wait for each other
 FITS, CAPACITY = "fits", "device_memory_bytes"
 FITS_NOT, MAY_FIT, DOES_FIT = "no", "maybe", "yes"
 COMPUTE_BOUND, MEMORY_BOUND, LAUNCH_BOUND, POWER_BOUND = "compute", "memory", "launch", "power limit"
@@ -139,7 +140,9 @@ def _limits(found: pd.DataFrame, explained: Explanation) -> pd.Series[str]:
     by_compute = (compute >= 0.5) | (slower & (scaled >= 0.5))
     by_device = pd.Series(np.where(by_compute, COMPUTE_BOUND, MEMORY_BOUND), index=found.index)
     at_clock = found["clock_mhz"].notna() & compute.notna() & ((usual != LAUNCH_BOUND) | slower)
-    return usual.mask(at_clock, by_device).mask(found["power_limit_w"].notna() & slower, POWER_BOUND)
+    return usual.mask(at_clock & (usual != LATENCY_BOUND), by_device).mask(
+        found["power_limit_w"].notna() & slower, POWER_BOUND
+    )
 
 
 def _usual_times(found: pd.DataFrame) -> np.ndarray:

@@ -16,7 +16,7 @@ _ONNX_PREFIX = f"{ONNX}:"
 def work(asked: pd.DataFrame) -> pd.DataFrame:
     """Return the columns WORK of the rows of `asked`, as of `cases.asked`; unknown text is empty.
 
-    An ONNX file has its name without its folder. Its dtype is that of its operators, and therefore empty.
+    An ONNX file has its name without its folder, and no mode of execution.
     """
     found = asked[list(_OF_NETWORKS)].rename(columns=_OF_NETWORKS)
     is_file = found[MODEL].str.startswith(_ONNX_PREFIX)
@@ -24,4 +24,5 @@ def work(asked: pd.DataFrame) -> pd.DataFrame:
         PurePath(name.removeprefix(_ONNX_PREFIX)).name if own else name
         for name, own in zip(found[MODEL], is_file, strict=True)
     ]
-    return found.assign(**{MODEL: names}, **{name: found[name].mask(is_file, "") for name in (DTYPE, EXECUTION)})
+    found[EXECUTION] = found[EXECUTION].mask(is_file, "")
+    return found.assign(**{MODEL: names})

@@ -9,6 +9,7 @@ from hpcbench.errors import UserError, closest
 from hpcbench.predict.sets.columns import get_text
 from hpcbench.predict.sets.formats import FORMATS, NUMBERS, OPERATORS, SHAPES, Format
 from hpcbench.predict.sets.places import place
+from hpcbench.predict.sets.units import in_another_unit
 from hpcbench.util.text import in_list
 
 _NAMES, _SEPARATORS = ("device", "dtype"), r"[|\n]"
@@ -41,11 +42,17 @@ def check_targets(file: str, rows: pd.DataFrame, format_: Format) -> None:
 
 
 def misspelt_targets(file: str, rows: pd.DataFrame, format_: Format) -> list[str]:
-    """Return a sentence for each column that resembles a target which the file does not have."""
+    """Return a sentence for each column that resembles a target which the file does not have, or has another unit."""
     missing = [target.column for target in format_.targets if target.column not in rows]
     found = [name for name in map(str, rows.columns) if name not in _known(format_)]
-    hints = ((name, closest(name, missing)) for name in found if missing)
+    hints = ((name, _meant(name, missing)) for name in found if missing)
     return [f"{file}: column '{name}' is not read: {hint}" for name, hint in hints if hint]
+
+
+def _meant(column: str, wanted: list[str]) -> str:
+    """Return which of the wanted columns a column of a file is in another unit, or resembles; otherwise no text."""
+    units = (in_another_unit(column, name) for name in wanted)
+    return next(filter(None, units), "") or closest(column, wanted)
 
 
 def _known(format_: Format) -> set[str]:
@@ -98,6 +105,12 @@ def _quoted(names: list[str]) -> str:
 
 def _hint(missing: list[str], rows: pd.DataFrame) -> str:
     """Return the columns of the file that may be meant, and the page with the formats."""
-    meant = [closest(name, map(str, rows.columns)) for name in missing]
-    lines = [f"{name}: {hint}" for name, hint in zip(missing, meant, strict=True) if hint]
+    names = list(map(str, rows.columns))
+    lines = [f"{name}: {hint}" for name in missing for hint in [_found(name, names)] if hint]
     return "\n".join([*lines, "docs/reference/predictor-data.md lists the columns and units"])
+
+
+def _found(wanted: str, names: list[str]) -> str:
+    """Return the column of a file that a missing one is in another unit, or resembles; otherwise no text."""
+    units = [(name, in_another_unit(name, wanted)) for name in names]
+    return next((f"'{name}': {hint}" for name, hint in units if hint), "") or closest(wanted, names)

@@ -98,18 +98,23 @@ class OperatorTime:
         return log_value, spread * (1.0 + _WIDER * np.minimum(self._distance(asked), _FARTHEST))
 
     def _half_width(self, asked: Prepared, spread: Floats) -> Floats:
-        """Return half the width of intervals; families without a model have the calibration of the prior."""
-        is_few = asked.names.isin(list(self.core.few)).to_numpy()
-        seen = ((asked.family + "|" + asked.names).map(dict(self.rows)).fillna(0) >= _SEEN).to_numpy()
-        of_others = np.where(seen, half_width(self.seen, asked, spread), half_width(self.unseen, asked, spread))
-        fitted = np.where(is_few, self._of_few(asked, spread), of_others) if is_few.any() else of_others
-        modelled = asked.family.isin(list(self.core.efficiencies)).to_numpy()
-        return np.where(modelled, fitted, CALIBRATION.half_width(asked.family, spread))
+        """Return half the width of intervals; those of devices with few rows are never wider than without these rows.
 
-    def _of_few(self, asked: Prepared, spread: Floats) -> Floats:
-        """Return half the width for devices with few rows: never wider than without these rows."""
+        Families without a model have the calibration of the prior.
+        """
+        is_few = asked.names.isin(list(self.core.few)).to_numpy()
+        modelled = asked.family.isin(list(self.core.efficiencies)).to_numpy()
+        seen = ((asked.family + "|" + asked.names).map(dict(self.rows)).fillna(0) >= _SEEN).to_numpy()
+        unseen = _fitted_or_prior(self.unseen, asked, spread, modelled)
+        own = np.where(seen, _fitted_or_prior(self.seen, asked, spread, modelled), unseen)
+        if not is_few.any():
+            return own
         without = replace(self.core, few={}).log_times(asked)[1] / self.core.log_times(asked)[1]
-        return np.minimum(half_width(self.few, asked, spread), half_width(self.unseen, asked, spread * without))
+        of_few = np.minimum(
+            _fitted_or_prior(self.few, asked, spread, modelled),
+            _fitted_or_prior(self.unseen, asked, spread * without, modelled),
+        )
+        return np.where(is_few, of_few, own)
 
     def _of_vendors(self, names: pd.Series, devices: Mapping[str, Device]) -> Floats:
         """Return half the interval of the effect of the vendor of each row: 0 if it has devices with many rows."""
@@ -156,6 +161,11 @@ def half_width(calibration: Calibration, rows: Prepared, spread: Floats) -> Floa
     """Return half the width of the rows' intervals, by family and data type, or by family if it is not calibrated."""
     group = rows.subject_families
     return calibration.half_width(group.where(group.isin(list(calibration.quantiles)), rows.family), spread)
+
+
+def _fitted_or_prior(calibration: Calibration, asked: Prepared, spread: Floats, modelled: NDArray[np.bool_]) -> Floats:
+    """Return half the width of intervals: by a calibration for families with a model, by the prior for others."""
+    return np.where(modelled, half_width(calibration, asked, spread), CALIBRATION.half_width(asked.family, spread))
 
 
 PRIOR = OperatorTime(Core.empty(), {}, CALIBRATION, CALIBRATION, CALIBRATION, {})

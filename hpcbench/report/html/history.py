@@ -129,7 +129,8 @@ def _table(history: History) -> page_model.Table:
     rows = list(kept.where(kept.notna(), None).itertuples(index=False, name=None))
     whole = len(rows) == len(frame)
     caption = "All values" if whole else f"The latest {len(rows):,} of {len(frame):,} values"
-    return page_model.Table(shown_columns, rows, caption, of="value", file="history.csv")
+    command = "hpcbench history --csv FILE"
+    return page_model.Table(shown_columns, rows, caption, of="value", file="history.csv", command=command)
 
 
 def _column(name: str, quantity: Quantity, *, shown: bool) -> page_model.Column:

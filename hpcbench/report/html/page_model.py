@@ -114,6 +114,7 @@ class Table:
     title: str = "All cases"
     of: str = "case"  # what a row represents
     file: str = "cases.csv"  # name of the download
+    command: str = "hpcbench report --csv FILE"  # writes the same table
 
 
 @dataclass(frozen=True)

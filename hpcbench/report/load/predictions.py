@@ -20,4 +20,5 @@ def with_predictions(results: Results, sweeps: Sequence[Sweep]) -> Results:
 
 
 def _basis(sweep: str, found: SweepPredictions) -> PredictionBasis:
-    return PredictionBasis(sweep, found.created_at, found.model, found.model_sha256, found.data_hash)
+    under_load = [each.name for each in found.devices if each.peaks_under_load]
+    return PredictionBasis(sweep, found.created_at, found.model, found.model_sha256, found.data_hash, under_load)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from decimal import Decimal
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 MOST_FIGURES = 6
 _FEWEST_TICKS = 3
+_DIGITS = (1, 2, 5)  # of ticks
 _DEFAULT, _STATE = 70, 20  # areas of the points of default states and of others, in square pixels
 _LEGEND = alt.Legend(title="device", symbolOpacity=1)  # not that of the bars
 
@@ -87,11 +89,26 @@ def draw(rows: pd.DataFrame, predictions: Predictions, place: PlotSize) -> Any:
 
 
 def _axis(scale: alt.Scale) -> alt.Axis:
-    """Return the axis of a logarithmic scale, whose ticks are 1, 2 and 5 times powers of ten unless there are few.
+    """Return the axis of a logarithmic scale, with ticks over its whole domain.
 
     Vega's ticks are all digits times powers of ten. Of labels that overlap, it leaves out the higher ones, such as 10.
     """
     low, high = scale.domain
+    return alt.Axis(values=ticks(low, high), format="~r")
+
+
+def ticks(low: float, high: float) -> list[float]:
+    """Return 1, 2 and 5 times powers of ten; if these are few, multiples of the largest such step that has enough."""
     powers = range(math.floor(math.log10(low)), math.floor(math.log10(high)) + 1)
-    ticks = [tick for power in powers for digit in (1, 2, 5) if low <= (tick := float(f"{digit}e{power}")) <= high]
-    return alt.Axis(values=ticks, format="~r") if len(ticks) >= _FEWEST_TICKS else alt.Axis()
+    ticks = [tick for power in powers for digit in _DIGITS if low <= (tick := float(f"{digit}e{power}")) <= high]
+    if len(ticks) >= _FEWEST_TICKS:
+        return ticks
+    largest = math.floor(math.log10(high - low))
+    steps = (Decimal(f"{digit}e{power}") for power in (largest, largest - 1) for digit in reversed(_DIGITS))
+    multiples = (_multiples(step, low, high) for step in steps)
+    return next(found for found in multiples if len(found) > _FEWEST_TICKS)
+
+
+def _multiples(step: Decimal, low: float, high: float) -> list[float]:
+    first, last = math.ceil(Decimal(low) / step), math.floor(Decimal(high) / step)
+    return [float(count * step) for count in range(first, last + 1)]

@@ -159,7 +159,8 @@ def _table(predictions: Predictions) -> page_model.Table:
     rows = list(kept.where(kept.notna(), None).itertuples(index=False, name=None))
     caption = "All values" if len(rows) == len(frame) else f"The first {len(rows):,} of {len(frame):,} values"
     shown_columns = tuple(_column(str(name), predictions) for name in frame)
-    return page_model.Table(shown_columns, rows, caption, of="prediction", file="predictions.csv")
+    command = "hpcbench predict ... --csv FILE"
+    return page_model.Table(shown_columns, rows, caption, of="prediction", file="predictions.csv", command=command)
 
 
 def _column(name: str, predictions: Predictions) -> page_model.Column:

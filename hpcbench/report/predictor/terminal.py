@@ -44,7 +44,8 @@ def print_predictions(predictions: Predictions, wanted: Wanted, states: frozense
     the devices, and those with the labels `states`.
     """
     if predictions.model:
-        console.print(Text(f"{predictions.model}\n"), soft_wrap=True)
+        line = ": ".join(filter(None, (predictions.model, predictions.advice)))
+        console.print(Text(f"{line}\n"), soft_wrap=True)
     found = by_case(predictions.results)
     console.print(Text(f"{headline(predictions.results)}\n", style="bold"), soft_wrap=True)
     if len(found) > MOST_CASES:

@@ -45,7 +45,7 @@ for line in open(job):
     fixed = dict(kind="gemm", phase="forward", arguments="{{}}", bytes_moved=1, weight_bytes=0, output_bytes=1)
     operator = dict(fixed, operator=f"aten.mm.{{size}}", calls=1, is_view=False)
     found = dict(case_id=planned["case_id"], operators=[] if size == 14 else [operator])
-    found["reason"] = "it is odd" if size == 14 else ""
+    found.update(reason="it is odd" if size == 14 else "", lacks_input=[])
     with open(result, "a") as file:
         file.write(json.dumps(found) + "\\n")
 """

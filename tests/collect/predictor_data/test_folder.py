@@ -51,7 +51,7 @@ def test_parquet_keeps_types_and_csv_is_text(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["a.parquet", "a.csv"])
 def test_a_file_that_is_no_table_is_an_error(tmp_path: Path, name: str) -> None:
-    (tmp_path / name).write_bytes(b"" if name == "a.csv" else b"PAR1 is not enough")
+    (tmp_path / name).write_bytes(b'a,b\n"1' if name == "a.csv" else b"PAR1 is not enough")
     with pytest.raises(UserError, match=r"not a (Parquet|CSV) file: ") as error:
         read_table(tmp_path / name)
     assert error.value.where.endswith(name)

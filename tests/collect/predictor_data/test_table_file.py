@@ -43,3 +43,12 @@ def test_a_table_of_a_spreadsheet_is_read_and_another_encoding_is_named(tmp_path
     with pytest.raises(UserError, match="not a CSV file") as error:
         read_table(path)
     assert error.value.hint == "save it as UTF-8"
+
+
+@pytest.mark.parametrize("content", ["", "\n"])
+def test_an_empty_file_has_a_message_of_its_own(tmp_path: Path, content: str) -> None:
+    path = tmp_path / "empty.csv"
+    path.write_text(content)
+    with pytest.raises(UserError, match="the file is empty") as error:
+        read_table(path)
+    assert error.value.hint

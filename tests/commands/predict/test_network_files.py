@@ -38,6 +38,15 @@ def test_a_program_is_predicted_for_each_batch(invoke: CommandLine) -> None:
     ]
 
 
+def test_a_program_on_cpus_is_priced_for_all_cores_of_its_time(invoke: CommandLine) -> None:
+    saved(invoke.workspace / "net.pt2", linear())
+    site = invoke.site(cost={"core_hour": 0.012, "gpu_hour": 0.9})
+    arguments = ("--device", "epyc-9554,l40s", "--batch-size", "8", "--site", site, "--fastest", "--json")
+    rows = json.loads(invoke("predict", "net.pt2", *arguments).stdout)["predictions"]
+    hours = [row["price_per_million_items"] * 8 / 1e6 / row["time_s"] * 3600 for row in rows]
+    assert hours == pytest.approx([64 * 0.012, 0.9 + 0.012])
+
+
 def test_the_suffix_of_a_file_may_have_capital_letters(invoke: CommandLine) -> None:
     saved(invoke.workspace / "NET.PT2", linear())
     assert "NET, inference" in invoke("predict", "NET.PT2", "--device", "l40s").stdout
@@ -74,6 +83,15 @@ def test_a_custom_operator_is_refused_by_its_name(invoke: CommandLine) -> None:
     assert f"l40s: not predicted: {reason}" in text
 
 
+@pytest.mark.parametrize(("operator", "has_hint"), [("aten.einsum.default", True), ("mylib.secret.default", False)])
+def test_an_unknown_operator_of_aten_has_a_hint(invoke: CommandLine, operator: str, has_hint: bool) -> None:
+    calls = [node(f"torch.ops.{operator}", "a", x=tensor("x"))]
+    saved(invoke.workspace / "net.pt2", program(calls, {"x": meta(4, 8), "a": meta(4, 8)}, ()))
+    done = invoke("predict", "net.pt2", "--device", "l40s", expect=1)
+    assert f"(limit: 10 %): {operator}" in done.stdout
+    assert ("hint: save program.run_decompositions() instead" in done.stderr) == has_hint
+
+
 def test_a_program_in_float64_is_refused_by_its_data_type(invoke: CommandLine) -> None:
     calls = [node("torch.ops.aten.linear.default", "a", input=tensor("x"), weight=tensor("w"))]
     calls.append(node("torch.ops.aten.relu.default", "b", self=tensor("a")))
@@ -91,6 +109,8 @@ def test_a_program_in_float64_is_refused_by_its_data_type(invoke: CommandLine) -
         (["none.onnx"], "'none.onnx' not found"),
         (["net.pt2", "--batch-size", "0"], "'0' is not a whole number above 0"),
         (["net.pt2", "--batch-size", "1,x"], "'1,x' is not a whole number above 0"),
+        (["net.pt2", "--batch-size", "10000000000"], "the batch size 10000000000 is larger than 1000000000"),
+        (["resnet50", "--batch-size", "1000000001"], "the batch size 1000000001 is larger than 1000000000"),
         (["net.pt2", "--batch-size", "65"], "the batch size 65 exceeds 64"),
         (["net.pt2", "--set", "parameters.dtype=float16"], "export it in the dtype to predict"),
         (["quickstart", "--batch-size", "8"], "--batch-size requires a model, an ONNX file or an exported program"),
@@ -122,9 +142,21 @@ def test_mistakes_end_in_a_message(invoke: CommandLine, arguments: list[str], me
         ),
         (
             "'x' of {file} requires shape: [...]",
-            {"lacks_input": True},
+            {"lacks_input": ["shape"]},
             "error: 'x' of the file requires shape: [...] --> net.onnx",
-            "--set 'parameters.input.shape=[3,224,224]'",
+            "hint: give the shape of one item: --set 'parameters.input={shape: [3,224,224]}'",
+        ),
+        (
+            "'x' of {file} requires shape: [...] and vocabulary: N",
+            {"lacks_input": ["value", "shape"]},
+            "requires shape: [...] and vocabulary: N --> net.onnx",
+            "item and the vocabulary size: --set 'parameters.input={shape: [128], vocabulary: 30000}' hint: of several",
+        ),
+        (
+            "'x' of {file} requires vocabulary: N",
+            {"lacks_input": ["value"]},
+            "'x' of the file requires vocabulary: N --> net.onnx",
+            "hint: give the vocabulary size: --set 'parameters.input={vocabulary: 30000}'",
         ),
         ("model: {file} is not an ONNX file", {}, "error: the file is not an ONNX file --> net.onnx", ""),
     ],
@@ -152,7 +184,52 @@ def test_an_onnx_file_is_listed_by_the_node_code(
     assert message in error
     assert hint in error
     assert ("batch_size=8" in done.stdout) == (not reason)
-    assert ("net.onnx, inference, batch sizes 1 and 8\n" in done.stdout) == (not reason)
+    assert ("net.onnx, inference, float32, batch sizes 1 and 8\n" in done.stdout) == (not reason)
+
+
+def listed_in(dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the node code list a file with weights in a dtype."""
+
+    def listing(resolved: object, planned: Sequence[PlannedRun], *_: object) -> list[OperatorList]:
+        return [OperatorList(each.case_id, "", (product(512),), "1", 1000, dtype=dtype) for each in planned]
+
+    monkeypatch.setattr(lists, "run_node", listing)
+
+
+def test_an_onnx_file_is_predicted_in_its_own_dtype(invoke: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+    listed_in("float16", monkeypatch)
+    (invoke.workspace / "net.onnx").write_bytes(b"")
+    site = invoke.site(environments={"onnxruntime": {"python": sys.executable}})
+    arguments = ("predict", "net.onnx", "--device", "l40s", "--site", site)
+    assert "net.onnx, inference, float16, batch size 1\n" in invoke(*arguments).stdout
+    assert "net.onnx, inference, float16" in invoke(*arguments, "--set", "parameters.dtype=float16").stdout
+    for setting in ("parameters.dtype=float32", "matrix.dtype=[bfloat16, float16]"):
+        error = " ".join(invoke(*arguments, "--set", setting, expect=2).stderr.split())
+        assert "does not match the file, which has float16 --> net.onnx" in error
+        assert "hint: export it in the dtype to predict" in error
+
+
+def test_the_shape_that_is_given_stays_in_the_hint(invoke: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+    def listing(resolved: object, planned: Sequence[PlannedRun], *_: object) -> list[OperatorList]:
+        return [OperatorList(each.case_id, "it is incomplete", lacks_input=["value"]) for each in planned]
+
+    monkeypatch.setattr(lists, "run_node", listing)
+    (invoke.workspace / "net.onnx").write_bytes(b"")
+    site = invoke.site(environments={"onnxruntime": {"python": sys.executable}})
+    arguments = ("--device", "l40s", "--site", site, "--set", "parameters.input.shape=[64]")
+    error = " ".join(invoke("predict", "net.onnx", *arguments, expect=2).stderr.split())
+    assert "--set 'parameters.input={shape: [64], vocabulary: 30000}'" in error
+
+
+@pytest.mark.parametrize(
+    ("setting", "place"),
+    [("parameters.task=training", "--> net.onnx: parameters "), ("parameters.dtype=half", "--set parameters.dtype: ")],
+)
+def test_errors_of_an_onnx_file_have_no_line(invoke: CommandLine, setting: str, place: str) -> None:
+    (invoke.workspace / "net.onnx").write_bytes(b"")
+    error = " ".join(invoke("predict", "net.onnx", "--device", "l40s", "--set", setting, expect=2).stderr.split())
+    assert place in error
+    assert "net.onnx:1" not in error
 
 
 def test_reasons_of_other_batches_do_not_have_the_place_of_the_file(

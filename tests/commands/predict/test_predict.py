@@ -62,6 +62,18 @@ def test_each_case_has_a_table_and_recommendations(predict: Callable[..., Any]) 
     assert text.startswith("Models from data sheets, without measurements: comparisons are often inconclusive; next: ")
 
 
+def test_advice_is_on_the_terminal_only(predict: Callable[..., Any]) -> None:
+    found = json.loads(predict("--device", "l40s", "--json").stdout)
+    assert found["model"] == "Models from data sheets, without measurements"
+
+
+def test_another_kind_of_device_than_the_case_sets_has_a_remark(predict: Callable[..., Any]) -> None:
+    arguments = ("--device", "l40s,epyc-9554", "--limit", "1")
+    remark = "l40s: predicted on the GPU, although the case sets device: cpu"
+    assert remark in predict(*arguments, "--set", "parameters.device=cpu").stdout
+    assert "although" not in predict(*arguments).stdout
+
+
 def test_one_device_has_its_table_without_a_comparison(predict: Callable[..., Any]) -> None:
     text = predict("--device", "h100-sxm").stdout
     assert "than" not in text

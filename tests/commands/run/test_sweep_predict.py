@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ import pytest
 from hpcbench.collect.operator_lists import lists
 from hpcbench.commands.shared.predictions import predict_sweep
 from hpcbench.doctor.this_machine import ThisMachine
+from hpcbench.predict.devices.device import Device
 from hpcbench.predict.fleet import fit
 from hpcbench.predict.fleet_file import to_text
 from hpcbench.predict.sets.data_set import DataSet
@@ -194,6 +196,36 @@ def test_a_model_file_is_identified_by_its_hash(sweep: Callable[..., Any], invok
     found = stored(invoke.workspace, "one")
     assert found["model_sha256"] == sha256(text.encode()).hexdigest()
     assert found["model"].startswith("Models of mine.json")
+
+
+def test_flaws_of_the_data_of_models_are_counted_with_the_command_that_lists_them(
+    sweep: Callable[..., Any], invoke: CommandLine
+) -> None:
+    (invoke.workspace / "my models.json").write_text(to_text(fit(DataSet(flaws=("wrong unit", "no time")))))
+    warning = "warning: 2 flaws in the data that the models were fitted on; next: hpcbench predictor show"
+    assert f"{warning} 'my models.json'" in sweep("--predict", "--predict-model", "my models.json", "--dry-run").stderr
+    asked = ("predict", "resnet50", "--device", "epyc-7763")
+    assert f"{warning} 'my models.json'" in invoke(*asked, "--model", "my models.json").stderr
+    (invoke.workspace / "fleet.json").write_text(to_text(fit(DataSet(flaws=("wrong unit",)))))
+    assert "1 flaw in the data that the models were fitted on; next: hpcbench predictor show\n" in invoke(*asked).stderr
+    (invoke.workspace / "fleet.json").write_text(to_text(fit(DataSet())))
+    assert "flaw" not in invoke(*asked).stderr
+
+
+def test_peaks_measured_under_load_are_named_and_stored(
+    sweep: Callable[..., Any], invoke: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    warning = "warning: epyc-7763: peaks measured under load: the predicted time may be too long"
+    assert warning not in sweep("--predict", "--dry-run").stderr
+    usual = predict_sweep.of_machine
+
+    def of_machine(*arguments: Any) -> Callable[..., Device]:
+        return lambda case: replace(usual(*arguments)(case), peaks_under_load=True)
+
+    monkeypatch.setattr(predict_sweep, "of_machine", of_machine)
+    assert warning in sweep("--predict", "--dry-run").stderr
+    sweep("--predict", "--render-only", "--name", "one")
+    assert [each["peaks_under_load"] for each in stored(invoke.workspace, "one")["devices"]] == [True]
 
 
 @pytest.mark.framework

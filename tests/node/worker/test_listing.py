@@ -5,15 +5,17 @@ from __future__ import annotations
 import json
 from argparse import Namespace
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
-from hpcbench.core.profiling.operator_list import OperatorList
+from hpcbench.core.profiling.operator_list import ListedOperator, OperatorList
 from hpcbench.core.run_spec import PlannedRun
 from hpcbench.core.typed_json import from_json
-from hpcbench.node.errors import BadModel, FixedBatch, IncompleteInput
+from hpcbench.node.errors import BadModel, FixedBatch, IncompleteInput, UnknownWork
 from hpcbench.node.worker import listing
 
 
@@ -54,16 +56,17 @@ def test_a_line_per_case(
 @pytest.mark.parametrize(
     ("error", "fields"),
     [
-        (BadModel("it is odd"), (False, None)),
-        (IncompleteInput("it has no shape"), (True, None)),
-        (FixedBatch("it has a batch of 4", 4), (False, 4)),
+        (BadModel("it is odd"), ([], None)),
+        (IncompleteInput("it has no shape", ["shape"]), (["shape"], None)),
+        (FixedBatch("it has a batch of 4", 4), ([], 4)),
+        (UnknownWork("it has an operator of its own"), ([], None)),
     ],
 )
 def test_reasons_that_options_can_remove_are_fields(
     make_planned: Callable[..., PlannedRun],
     monkeypatch: pytest.MonkeyPatch,
     error: BadModel,
-    fields: tuple[bool, int | None],
+    fields: tuple[list[str], int | None],
 ) -> None:
     def load(framework: str) -> None:
         raise error
@@ -71,3 +74,20 @@ def test_reasons_that_options_can_remove_are_fields(
     monkeypatch.setattr(listing.frameworks, "load", load)
     found = listing.listed(make_planned(task="inference"))
     assert (found.reason, found.lacks_input, found.fixed_batch_size) == (str(error), *fields)
+    assert (".pt2" in found.hint) == isinstance(error, UnknownWork)
+
+
+@pytest.mark.parametrize("field", ["bytes_moved", "output_bytes", "weight_bytes", "flops"])
+def test_a_list_with_numbers_of_more_than_64_bits_has_a_reason(
+    make_planned: Callable[..., PlannedRun], monkeypatch: pytest.MonkeyPatch, field: str
+) -> None:
+    small = ListedOperator("other", "onnx.Relu", "forward", "{}", 1, 8, 0, 4, False, flops=2)
+    adapter = Mock(libraries=[Mock(version="1")])
+    monkeypatch.setattr(listing.frameworks, "load", lambda framework: adapter)
+    for number, is_refused in ((2**63 - 1, False), (2**63, True)):
+        adapter.operators_of.return_value = OperatorList("", operators=(replace(small, **{field: number}),))
+        found = listing.listed(make_planned(task="inference"))
+        assert bool(found.reason) == is_refused, found.reason
+        assert bool(found.operators) != is_refused
+    assert "too large" in found.reason
+    assert "smaller batch size" in found.hint

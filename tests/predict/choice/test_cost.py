@@ -20,15 +20,15 @@ TWO = pd.DataFrame(
 
 def test_an_hour_on_a_gpu_costs_its_price_and_that_of_its_cores() -> None:
     cost = Cost(core_hour=0.01, gpu_hour=0.9)
-    assert price_of(DEVICE, 2, 8, cost) == (pytest.approx(2 * 0.9 + 8 * 0.01), None)
-    assert price_of(replace(DEVICE, kind=CPU), 1, 8, cost) == (pytest.approx(0.08), None)
+    assert price_of(DEVICE, cost, 8) == (pytest.approx(0.9 + 8 * 0.01), None)
+    assert price_of(replace(DEVICE, kind=CPU), cost, 8) == (pytest.approx(0.08), None)
 
 
 def test_the_price_of_a_device_replaces_those_of_the_site() -> None:
     priced = replace(DEVICE, price_per_hour=2.5)
-    assert price_of(priced, 2, 8, Cost(core_hour=0.01, gpu_hour=0.9)) == (5.0, None)
-    assert price_of(replace(priced, kind=CPU), 1, 64, Cost()) == (2.5, None)
-    assert price_of(DEVICE, 1, 8, Cost()) == (None, "the site file has no prices")
+    assert price_of(priced, Cost(core_hour=0.01, gpu_hour=0.9), 8) == (2.5, None)
+    assert price_of(replace(priced, kind=CPU), Cost(), 64) == (2.5, None)
+    assert price_of(DEVICE, Cost(), 8) == (None, "the site file has no prices")
 
 
 def test_cost_is_time_by_the_price_of_an_hour() -> None:

@@ -49,13 +49,28 @@ def test_a_limit_lowers_power_and_costs_time(fitted: power.PowerModel) -> None:
     assert limited["time_s"]["predicted"].iloc[0] > free["time_s"]["predicted"].iloc[0]
 
 
-def test_a_limit_does_not_lead_below_the_lowest_clock_of_the_device(fitted: power.PowerModel) -> None:
-    rows = steps(clocks=(400, 1000)).query("network == 'large'").assign(power_limit_w=[np.nan, 10.0])
-    lowest = {"card": replace(DEVICES["card"], lowest_mhz=400.0)}
-    at_lowest, limited = fitted.predict_networks(rows, lists(), lowest)["time_s"]["predicted"]
-    assert limited == pytest.approx(at_lowest)
-    unknown = fitted.predict_networks(rows, lists(), DEVICES)["time_s"]["predicted"]
-    assert unknown.iloc[1] > 1.5 * unknown.iloc[0]
+@pytest.mark.parametrize("lowest_mhz", [None, 400.0, 900.0])
+def test_a_device_that_cannot_keep_a_limit_at_its_lowest_clock_throttles(
+    fitted: power.PowerModel, lowest_mhz: float | None
+) -> None:
+    devices = {"card": replace(DEVICES["card"], lowest_mhz=lowest_mhz)}
+    rows = steps(clocks=(1000,)).query("network == 'large'")
+    limit = 0.3 * DEVICES["card"].board_power_w
+    free, limited = (
+        fitted.predict_networks(rows.assign(power_limit_w=each), lists(), devices) for each in (np.nan, limit)
+    )
+    assert (limited["power_w"][["lower", "predicted", "upper"]].iloc[0] <= limit).all()
+    assert limited["power_w"]["predicted"].item() > 0.9 * limit
+    slower = limited["time_s"]["predicted"].item() / free["time_s"]["predicted"].item()
+    saved = free["power_w"]["predicted"].item() / limited["power_w"]["predicted"].item()
+    assert slower > saved  # the idle power remains
+
+
+def test_a_limit_below_the_idle_power_is_refused(fitted: power.PowerModel) -> None:
+    rows = steps(clocks=(1000,)).query("network == 'large'").assign(power_limit_w=10.0)
+    for each in fitted.predict_networks(rows, lists(), DEVICES).values():
+        assert each["reason"].item() == "the power limit is below the idle power of the device"
+        assert np.isnan(each["predicted"].item())
 
 
 def test_a_given_time_is_kept_at_the_boost_clock(fitted: power.PowerModel) -> None:

@@ -162,6 +162,13 @@ def test_the_highest_clock_and_limit_are_those_of_the_default_state(fleet: Fleet
         assert limited != pytest.approx(usual)
 
 
+def test_a_limit_below_the_idle_power_is_refused_for_all_quantities(fleet: Fleet) -> None:
+    found = predicted(fleet, rows((State(power_limit_w=1.0),)))
+    for quantity in (TIME, POWER, ENERGY):
+        assert found[quantity]["reason"].tolist() == ["", "the power limit is below the idle power of the device"]
+        assert np.isnan(found[quantity]["predicted"].iloc[1])
+
+
 @pytest.mark.parametrize(
     ("size", "execution", "limit", "least", "most"),
     [(256, "eager", "launch", 1.0, 1.02), (256, "compiled", "compute", 1.8, 2.0), (4096, "eager", "compute", 1.6, 2.0)],

@@ -46,6 +46,12 @@ def test_without_a_number_of_threads_a_case_has_one_for_each_cpu() -> None:
     assert listed_cases(cases, {}).cases["threads"].tolist() == [2, 2]
 
 
+def test_more_threads_than_cpus_compute_on_the_cpus_of_the_task() -> None:
+    cases = [replace(each, parameters=each.parameters.model_copy(update={"intra_op_threads": 8})) for each in planned()]
+    found = listed_cases(cases, {}).cases
+    assert (found["threads"].tolist(), found["cores"].tolist()) == ([2, 2], [2, 2])
+
+
 def test_cases_have_labels_items_threads_and_their_lists() -> None:
     cases = planned()
     listed = {cases[0].id: OperatorList(cases[0].id, operators=(PRODUCT,), parameter_count=100)}
@@ -65,3 +71,13 @@ def test_an_image_network_that_cannot_be_listed_is_not_refused() -> None:
     found = listed_cases(cases[:1], {cases[0].id: OperatorList(cases[0].id, reason="no torchvision")}).cases.iloc[0]
     assert (found["refused"], found["unlisted"], found["list_id"]) == ("", "no torchvision", "")
     assert found["image_network"] == "torchvision/resnet50"
+
+
+def test_the_dtype_of_a_file_and_a_device_that_is_set_are_those_of_the_case() -> None:
+    cases = planned()
+    lists = {each.id: OperatorList(each.id, operators=(PRODUCT,), dtype="float16") for each in cases[:1]}
+    found = listed_cases(cases, lists).cases
+    assert found["dtype"].tolist() == ["float16", "float32"]
+    assert found["set_device_kind"].tolist() == ["", ""]
+    set_device = [replace(each, parameters=each.parameters.model_copy(update={"device": "cpu"})) for each in cases]
+    assert listed_cases(set_device, lists).cases["set_device_kind"].tolist() == ["cpu", "cpu"]

@@ -25,6 +25,8 @@ def remarks_on(
     source: str = table.OF_LIST,
     threads: float = math.nan,
     as_eager: bool = False,
+    kind: str = "",
+    limit: str = "",
 ) -> list[str]:
     rows = [(name, each) for name, own in states.items() for each in (State(), *own)]
     asked = pd.DataFrame(
@@ -32,14 +34,14 @@ def remarks_on(
             "device": [name for name, _ in rows],
             "dtype": dtype,
             "threads": threads,
+            "set_device_kind": kind,
             "clock_mhz": [each.clock_mhz for _, each in rows],
             "power_limit_w": [each.power_limit_w for _, each in rows],
         }
     )
     results = pd.DataFrame({"reason": reason, table.SOURCE: source}, index=asked.index)
     shares, names = (pd.Series(each, index=asked.index) for each in (unknown, "mine.weird"))
-    limits = pd.Series("", index=asked.index)
-    nothing = shares * math.nan
+    limits, nothing = pd.Series(limit, index=asked.index), shares * math.nan
     explained = table.Explanation(limits, shares, names, pd.DataFrame(index=asked.index), nothing, nothing)
     return remarks(asked, results, explained, devices, [as_eager] * len(asked))
 
@@ -58,6 +60,9 @@ def test_cores_that_a_case_does_not_use_have_a_remark() -> None:
     assert remarks_on({"a": []}, {"a": cpus}, threads=2) == [
         "predicted on 2 of 64 cores (set by cpus_per_task or intra_op_threads)"
     ]
+    assert remarks_on({"a": []}, {"a": cpus}, threads=65) == [
+        "predicted on 64 cores: the case has 65, more than the device (cpus_per_task)"
+    ]
     assert remarks_on({"a": []}, {"a": cpus}, threads=64) == [""]
     assert remarks_on({"a": []}, {"a": cpus}) == [""]
     assert remarks_on({"a": []}, {"a": cpus}, threads=2, reason="no list") == [""]
@@ -70,6 +75,12 @@ def test_peaks_under_load_have_a_remark() -> None:
     assert remarks_on({"node": []}, {"node": loaded}) == [words]
     assert remarks_on({"node": []}, {"node": loaded}, reason="no list") == [""]
     assert remarks_on({"node": []}, {"node": Device(**{**vars(T4), "kind": CPU})}) == [""]
+
+
+def test_steps_that_wait_for_each_other_have_a_remark() -> None:
+    (found,) = remarks_on({"t4": []}, {"t4": T4}, limit="latency")
+    assert found.startswith("each step of a recurrent layer waits for the one before, and takes at least 5 us")
+    assert remarks_on({"t4": []}, {"t4": T4}, limit="launch") == [""]
 
 
 def test_unknown_operators_are_named_with_their_share() -> None:
@@ -96,3 +107,15 @@ def test_states_that_a_device_may_not_support_have_a_remark() -> None:
         *[""] * 4,
     ]
     assert remarks_on({"a": [], "b": []}, devices) == ["", ""]
+
+
+def test_another_kind_of_device_than_the_experiment_sets_has_a_remark() -> None:
+    cpus = Device(**{**vars(T4), "kind": CPU})
+    assert remarks_on({"t4": []}, {"t4": T4}, kind="cpu") == [
+        "predicted on the GPU, although the case sets device: cpu"
+    ]
+    assert remarks_on({"a": []}, {"a": cpus}, kind="gpu") == [
+        "predicted on the CPUs, although the case sets device: gpu"
+    ]
+    assert remarks_on({"t4": []}, {"t4": T4}, kind="gpu") == [""]
+    assert remarks_on({"t4": []}, {"t4": T4}) == [""]

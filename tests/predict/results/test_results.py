@@ -133,6 +133,7 @@ def test_a_power_limit_that_slows_the_case_down_is_what_limits_it() -> None:
         ("launch", 0.6, 0.13, "compute"),
         ("launch", 0.4, 0.13, "memory"),
         ("memory", 0.6, 0.13, "compute"),
+        ("latency", 0.6, 0.13, "latency"),
     ],
 )
 def test_the_limit_is_that_of_the_state(usual: str, compute: float, time: float, expected: str) -> None:

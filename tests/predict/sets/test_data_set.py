@@ -216,6 +216,31 @@ def test_columns_that_resemble_an_absent_target_are_reported() -> None:
     assert rows_to_predict({"operators_time.csv": rows.drop(columns="latency")}).flaws == ()
 
 
+@pytest.mark.parametrize(
+    ("file", "column", "written", "words"),
+    [
+        ("operators_time.csv", "latency_ms", "latency_us", "it is in microseconds; write 'latency_ms' in milliseconds"),
+        ("operators_time.csv", "latency_ms", "Latency_s", "it is in seconds; write 'latency_ms' in milliseconds"),
+        ("operators_power.csv", "power_w", "power_mw", "it is in milliwatts; write 'power_w' in watts"),
+        ("operators_power.csv", "energy_mj", "energy_j", "it is in joules; write 'energy_mj' in millijoules"),
+        ("operators_power.csv", "energy_mj", "energy_kwh", "it is in kilowatt-hours; write 'energy_mj' in millijoules"),
+        ("operators_time.csv", "latency_ms", "latency_m", "did you mean 'latency_ms'?"),
+    ],
+)
+def test_a_target_in_another_unit_has_a_hint_to_convert_it(file: str, column: str, written: str, words: str) -> None:
+    rows = raw_files.folder()["operators_time.csv"]
+    if file == "operators_power.csv":
+        rows = rows.assign(power_w=100.0, energy_mj=1.0)
+    flaw = f"{file}: column '{written}' is not read: {words}"
+    assert rows_to_predict({file: rows.rename(columns={column: written})}).flaws == (flaw,)
+
+
+def test_a_file_whose_only_target_has_another_unit_is_refused_with_the_unit() -> None:
+    rows = raw_files.folder()["operators_time.csv"].rename(columns={"latency_ms": "latency_us"})
+    with pytest.raises(UserError, match="latency_ms: 'latency_us': it is in microseconds; write 'latency_ms' in milli"):
+        rows_to_train_on({"operators_time.csv": rows})
+
+
 def test_rows_that_differ_in_the_type_of_the_cache_do_not_contradict_each_other() -> None:
     files = raw_files.folder()
     attention = files["operators_time.csv"].iloc[[6]].assign(kv_dtype="fp8")

@@ -183,6 +183,15 @@ def test_a_few_rows_narrow_the_prior_of_a_device_without_a_fleet() -> None:
     assert np.median(found.estimate(asked, devices).spread) < 0.85 * np.median(PRIOR.estimate(asked, devices).spread)
 
 
+def test_a_few_rows_never_widen_the_interval_of_their_device() -> None:
+    # Slow kernels are less certain than launches, which limit small products of the prior.
+    devices = {"middle": DEVICES["middle"]}
+    rows = products(devices, 24, slowness=1000.0)
+    with_rows, without = (each.predict(rows, devices) for each in (fit(rows, devices), PRIOR))
+    widths = [np.log(each["upper"] / each["predicted"]) for each in (with_rows, without)]
+    assert (widths[0] <= widths[1] + 1e-9).all()
+
+
 def test_what_bfloat16_shows_of_a_device_holds_for_float16_if_both_are_equally_fast() -> None:
     equal = MappingProxyType({"float16": 112e12, "bfloat16": 112e12})
     cards = {"fast": device("fast", matrix_flops_per_s=equal), "slow": device("slow", matrix_flops_per_s=equal)}

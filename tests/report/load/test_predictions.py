@@ -62,11 +62,13 @@ def predicted(make_record: Callable[..., Record], tmp_path: Path) -> MakeResults
     return make
 
 
-def _paths(folder: Path, predictions: Sequence[CasePrediction], text: str) -> SweepPaths:
+def _paths(
+    folder: Path, predictions: Sequence[CasePrediction], text: str, device: PredictedDevice = DEVICE
+) -> SweepPaths:
     paths = Workspace(folder).paths("sweep-1")
     paths.jobs.mkdir(parents=True)
     now = "2026-11-30T00:00:00+00:00"
-    found = SweepPredictions(SCHEMA, now, "0.1.0", MODEL, "a" * 64, "b" * 64, [DEVICE], predictions)
+    found = SweepPredictions(SCHEMA, now, "0.1.0", MODEL, "a" * 64, "b" * 64, [device], predictions)
     paths.predictions.write_text(text or to_text(found))
     return paths
 
@@ -105,6 +107,13 @@ def test_sentences_name_the_model_the_cases_outside_and_those_without_a_predicti
     outside = "Outside the 90 % PI: batch_size=16: step time 4.00x the prediction, 200 ms (90 % PI 25 ms - 100 ms)"
     assert outside in text
     assert "Not predicted: 1 case: its operators were not listed" in text
+
+
+def test_peaks_measured_under_load_are_named(make_record: Callable[..., Record], tmp_path: Path) -> None:
+    paths = _paths(tmp_path, [prediction(0)], "", replace(DEVICE, peaks_under_load=True))
+    results = with_predictions(results_of([make_record(0)]), [Sweep(paths, {})])
+    assert "my-node: peaks measured under load: the predicted time may be too long" in printed(results)
+    assert json.loads(report_json(results, [], []))["predictions"]["sweeps"][0]["devices_under_load"] == ["my-node"]
 
 
 def test_a_deviation_with_a_known_condition_has_no_guesses(predicted: MakeResults) -> None:

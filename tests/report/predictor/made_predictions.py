@@ -67,7 +67,7 @@ def question(
         lists=pd.DataFrame(columns=list(lists.COLUMNS)),
         states=dict.fromkeys(devices, states),
         devices=known,
-        prices={name: Price(3.6) for name in devices},
+        prices=dict.fromkeys(devices, lambda cores: Price(3.6)),
         carbon=Carbon(g_per_kwh=360.0, pue=1.0),
         memory={"c1": MemoryRange(2.0**30, 2.0**31, 2.0**32)},
     )

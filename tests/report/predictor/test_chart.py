@@ -10,7 +10,7 @@ import pytest
 
 from hpcbench.predict.results.table import TIME, limits_of
 from hpcbench.report.charts.theme import ON_PAGE
-from hpcbench.report.predictor.chart import figures_of_predictions
+from hpcbench.report.predictor.chart import figures_of_predictions, ticks
 from tests.report.predictor.made_predictions import made_predictions, question
 
 pytest.importorskip("altair")
@@ -83,4 +83,17 @@ def test_long_axes_have_ticks_at_one_two_and_five_times_powers_of_ten() -> None:
         (figure,) = figures_of_predictions(predictions)
         layers = figure.draw(ON_PAGE).to_dict()["layer"]
         found[name] = [each["encoding"]["x"]["axis"].get("values") for each in layers if each["mark"]["type"] != "rule"]
-    assert found == {"long": [[50, 100, 200, 500, 1000, 2000, 5000]] * 2, "short": [None] * 2}
+    assert found == {"long": [[50, 100, 200, 500, 1000, 2000, 5000]] * 2, "short": [[60, 80, 100, 120]] * 2}
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "expected"),
+    [
+        (5.5, 22.0, [6, 8, 10, 12, 14, 16, 18, 20, 22]),
+        (0.51, 4.99, [1, 2, 3, 4]),
+        (100.0, 101.0, [100, 100.2, 100.4, 100.6, 100.8, 101]),
+        (5.0, 49.0, [5, 10, 20]),
+    ],
+)
+def test_ticks_are_over_the_whole_range(low: float, high: float, expected: list[float]) -> None:
+    assert ticks(low, high) == expected

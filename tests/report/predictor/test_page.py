@@ -37,6 +37,12 @@ def test_it_renders() -> None:
         assert words in text
 
 
+def test_without_javascript_the_page_names_the_command_of_its_table() -> None:
+    text = render(page_of_predictions(made_predictions(question(1)), Wanted(), [], NOON))
+    assert "hpcbench predict ... --csv FILE writes the same table." in text
+    assert "hpcbench report" not in text
+
+
 def test_names_from_files_are_no_markup() -> None:
     made = replace(made_predictions(question(1)), experiment="</script><img src=x>", model="<img src=x>")
     text = render(page_of_predictions(made, Wanted(), figures_of_predictions(made), NOON))

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from hpcbench.collect.operator_lists.exported.sizes import Symbols, size
+from hpcbench.collect.operator_lists.exported.sizes import Symbols, TooLargeError, size
 
 _TYPES = {
     1: "uint8",
@@ -109,8 +109,10 @@ def nodes_of(graph: Mapping[str, Any], symbols: Symbols, weights: frozenset[str]
 def tensor_of(data: Mapping[str, Any], symbols: Symbols, is_weight: bool = False) -> Tensor:
     """Return a tensor from its description, with the errors of `nodes_of`."""
     shape, strides = (tuple(size(each, symbols) for each in data[name]) for name in ("sizes", "strides"))
-    if min((*shape, *strides), default=0) < 0 or math.prod(shape) > _MOST_ELEMENTS:
-        raise ValueError("a tensor has a size below 0, or too many elements")
+    if min((*shape, *strides), default=0) < 0:
+        raise ValueError("a tensor has a size below 0")
+    if math.prod(shape) > _MOST_ELEMENTS:
+        raise TooLargeError("a tensor has more than 2^53 elements")
     return Tensor(shape, strides, _TYPES.get(data["dtype"], "unknown"), is_weight)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from hpcbench.collect.operator_lists.exported.archive import read_program
 from hpcbench.collect.operator_lists.exported.graph import Tensor, nodes_of, tensor_of
 from hpcbench.collect.operator_lists.exported.operators import operators_of
-from hpcbench.collect.operator_lists.exported.sizes import UnknownSizeError, hint_of, size, symbol_of
+from hpcbench.collect.operator_lists.exported.sizes import TooLargeError, UnknownSizeError, hint_of, size, symbol_of
 from hpcbench.core.profiling.operator_list import OperatorList
 from hpcbench.errors import UserError
 
@@ -111,6 +111,8 @@ def _unexpected(file: Path, content: Mapping[str, Any], error: Exception) -> Use
     if isinstance(error, UnknownSizeError):
         what = f"the size '{error}' of a tensor is unknown: it depends on values, or the export did not store it"
         return UserError(what, where=str(file), hint="export the program with fixed sizes, except that of the batch")
+    if isinstance(error, TooLargeError):
+        return UserError(str(error), where=str(file), hint="use a smaller batch size")
     what = f"the graph has unexpected content: {type(error).__name__}: {error}"
     return UserError(
         what,

@@ -18,6 +18,10 @@ _LARGEST_POWER = 8
 Symbols = Mapping[str, int]
 
 
+class TooLargeError(ValueError):
+    """A size, or a number of elements, is too large for the predictor."""
+
+
 class UnknownSizeError(ValueError):
     """The value of a symbol is unknown."""
 
@@ -52,8 +56,10 @@ def hint_of(data: Any) -> int | None:
 def evaluated(text: str, symbols: Symbols) -> int:
     """Return the value of an expression, with the errors of `size`."""
     number = _number(_parsed(text), symbols)
-    if number.denominator != 1 or number.numerator.bit_length() > _MOST_BITS:
+    if number.denominator != 1:
         raise ValueError(f"'{text[:80]}' is not a size")
+    if number.numerator.bit_length() > _MOST_BITS:
+        raise TooLargeError(f"a size exceeds {_MOST_BITS} bits")
     return number.numerator
 
 
@@ -97,7 +103,7 @@ def _called(name: str, values: list[Fraction]) -> Fraction:
     except ZeroDivisionError as error:
         raise ValueError("a division by zero") from error
     if max(found.numerator.bit_length(), found.denominator.bit_length()) > 2 * _MOST_BITS:
-        raise ValueError("a number is too large")
+        raise TooLargeError(f"a size exceeds {_MOST_BITS} bits")
     return found
 
 

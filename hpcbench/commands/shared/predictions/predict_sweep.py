@@ -19,7 +19,7 @@ from hpcbench.commands.shared.progress_bar import shown_after_a_while
 from hpcbench.config.site import Site
 from hpcbench.doctor.this_machine import this_machine
 from hpcbench.plan.plan import Plan
-from hpcbench.predict.devices.device import GPU, Device
+from hpcbench.predict.devices.device import GPU, PEAKS_UNDER_LOAD, Device
 from hpcbench.predict.devices.known import KnownDevices
 from hpcbench.predict.results.listed_cases import ListedCases, listed_cases
 from hpcbench.predict.results.predictions import Question, predict
@@ -28,7 +28,7 @@ from hpcbench.report.load.devices import known_devices
 from hpcbench.report.text.numbers import memory
 from hpcbench.store.predictions import SCHEMA, CasePrediction, Estimate, PredictedDevice, SweepPredictions
 from hpcbench.store.workspace import Workspace
-from hpcbench.util.console import err, print_warning
+from hpcbench.util.console import err, print_warning, print_warnings
 from hpcbench.util.text import plural
 
 if TYPE_CHECKING:
@@ -59,7 +59,9 @@ def predict_sweep(plan: Plan, workspace: Workspace, options: PredictOptions) -> 
         [_described(each) for each in devices.devices.values()],
         cases,
     )
-    _print_count(found)
+    _print_count(found, models.advice)
+    print_warnings(f"{each.name}: {PEAKS_UNDER_LOAD}" for each in found.devices if each.peaks_under_load)
+    models.warn_of_flaws()
     _warn_of_memory(cases, devices.devices)
     return found
 
@@ -89,7 +91,7 @@ def _predictions(listed: ListedCases, devices: CaseDevices, fleet: Fleet) -> lis
 
 def _described(device: Device) -> PredictedDevice:
     clock = device.boost_mhz if device.kind == GPU else None
-    return PredictedDevice(device.name, device.kind, list(device.names), device.source, clock)
+    return PredictedDevice(device.name, device.kind, list(device.names), device.source, clock, device.peaks_under_load)
 
 
 def _rows(table: pd.DataFrame) -> list[dict[Any, Any]]:
@@ -116,7 +118,7 @@ def _estimate(row: Mapping[Any, Any], quantity: str) -> Estimate | None:
     return found if found.is_valid else None
 
 
-def _print_count(found: SweepPredictions) -> None:
+def _print_count(found: SweepPredictions, advice: str) -> None:
     """Print how many cases are predicted, where and by which models; as a warning, if none is."""
     count = len(found.predicted)
     if not count:
@@ -125,7 +127,7 @@ def _print_count(found: SweepPredictions) -> None:
         return
     names = ", ".join(dict.fromkeys(each.device for each in found.predicted if each.device))
     err.print(f"predicted {count:,} of {plural(len(found.cases), 'case')} on {names}", soft_wrap=True, markup=False)
-    err.print(found.model, soft_wrap=True, markup=False)
+    err.print(": ".join(filter(None, (found.model, advice))), soft_wrap=True, markup=False)
 
 
 def _warn_of_memory(cases: Sequence[CasePrediction], devices: Mapping[str, Device]) -> None:

@@ -24,16 +24,18 @@ def inputs_of(path: str, declared: Mapping[str, Declared], given: Optional[Field
     fields = _by_name(path, declared, given)
     known: Dict[str, Input] = {}
     incomplete: List[str] = []
+    lacking: Dict[str, None] = {}  # in place of an ordered set
     for name, each in declared.items():
         own = fields.get(name, {})
         missing = _missing(each, own)
         if missing:
             required = " and ".join(_GIVEN_FOR[field] for field in missing)
             incomplete.append("'%s' of type %s requires %s" % (name, each, required))
+            lacking.update(dict.fromkeys(missing))
         else:
             known[name] = Input(_item_shape(each), _default_dtype(each, own))
     if incomplete:
-        raise IncompleteInput("'input' is incomplete for %s: %s" % (path, "; ".join(incomplete)))
+        raise IncompleteInput("'input' is incomplete for %s: %s" % (path, "; ".join(incomplete)), list(lacking))
     try:
         found = model_inputs.merged(known, fields)
     except ValueError as error:

@@ -16,7 +16,7 @@ from onnx import defs, helper
 from ....core.profiling.operator_list import ListedOperator, OperatorList
 from ....core.profiling.operator_row import FORWARD
 from ....models.source import source_of
-from ...errors import BadModel
+from ...errors import UnknownWork
 from ...workload.problem import Problem
 from . import constants, flops, fusions, model_file, model_inputs, shapes
 
@@ -64,11 +64,12 @@ def operators_of(problem: Problem) -> OperatorList:
     concrete, known = constants.folded(model, sizes)
     _check_known(concrete.graph, known)
     found = _listed(concrete.graph, known, _types(concrete))
-    return OperatorList("", operators=found, parameter_count=model_file.parameter_count(model))
+    count, dtype = model_file.parameter_count(model), model_file.dtype_of(model)
+    return OperatorList("", operators=found, parameter_count=count, dtype=dtype)
 
 
 def _check_known(graph: Any, known: shapes.Shapes) -> None:
-    """Raise BadModel if the FLOPs or bytes of an operator are unknown, and therefore its fraction of the time.
+    """Raise UnknownWork if the FLOPs or bytes of an operator are unknown, and therefore its fraction of the time.
 
     This applies to operators of neither ONNX nor ONNX Runtime, products of unknown shape, and products in a loop or
     condition. ONNX infers no shapes after operators that it does not define.
@@ -77,11 +78,11 @@ def _check_known(graph: Any, known: shapes.Shapes) -> None:
     for node in graph.node:
         before = next((after[name] for name in node.input if name in after), None)
         for name, why in _unknown_products(node, known, before):
-            raise BadModel("model: the FLOPs of %s are unknown: %s" % (name, why))
+            raise UnknownWork("model: the FLOPs of %s are unknown: %s" % (name, why))
         domain = "" if node.domain in _STANDARD else node.domain
         own = ".".join(filter(None, (domain, node.op_type))) if not defs.has(node.op_type, domain=domain) else ""
         if own and domain != _ONNX_RUNTIME:
-            raise BadModel("model: the bytes of %s are unknown: ONNX does not define this operator" % own)
+            raise UnknownWork("model: the bytes of %s are unknown: ONNX does not define this operator" % own)
         before = before or own
         if before:
             after.update({name: before for name in node.output if name not in known})

@@ -1,4 +1,4 @@
-"""What limits the time of a network: the rate of products and vectors, the memory, or the launches of the host."""
+"""What limits the time of a network: products and vectors, memory, launches, or the latency of steps that wait."""
 
 from __future__ import annotations
 
@@ -13,23 +13,31 @@ from hpcbench.predict.operators.roofline import bounds
 from hpcbench.predict.tables import operators as table
 from hpcbench.predict.tables.prediction import Floats
 
-COMPUTE, MEMORY, LAUNCH = "compute", "memory", "launch"
+COMPUTE, MEMORY, LAUNCH, LATENCY = "compute", "memory", "launch", "latency"
 
 
-def compute_shares(times: pd.DataFrame, devices: Mapping[str, Device]) -> pd.Series[float]:
-    """Return the share of the device time of each network, by place, in kernels whose larger bound is compute."""
+def device_shares(times: pd.DataFrame, devices: Mapping[str, Device]) -> pd.DataFrame:
+    """Return shares of the device time of each network, by place: `compute` and `waits`.
+
+    They are kernels whose larger bound is compute, and steps of recurrent layers, which wait for each other.
+    """
     bound = bounds(table.complete(times), devices)
     by_compute = bound.compute_s > bound.memory_s
-    seconds = times.assign(_compute=np.where(by_compute, times["total_s"], 0.0)).groupby("place")
-    found = seconds[["_compute", "total_s"]].sum()
-    return found["_compute"] / found["total_s"]
+    parts = {
+        "compute": np.where(by_compute, times["total_s"], 0.0),
+        "waits": np.where(times["waits"], times["total_s"], 0.0),
+    }
+    seconds = times.assign(**parts).groupby("place")[[*parts, "total_s"]].sum()
+    return seconds[list(parts)].div(seconds["total_s"], axis=0)
 
 
-def limit_of(launches: Floats, compute: pd.Series[float]) -> NDArray[np.object_]:
+def limit_of(launches: Floats, of_device: pd.DataFrame) -> NDArray[np.object_]:
     """Return what limits the time of each network; empty if it is unknown.
 
-    `launches` is the time of the host as a multiple of that of the device: the limit is `launch` if it is above 1,
-    otherwise compute or memory, whichever has the larger share of the device time.
+    `launches` is the time of the host as a multiple of that of the device: the limit is `launch` if it is above 1.
+    `of_device` has the columns of `device_shares`: the limit is `latency` if over half of the time waits, and if not,
+    compute or memory, whichever has the larger share.
     """
-    of_device = np.where(compute >= 0.5, COMPUTE, MEMORY)
-    return np.where(compute.isna(), "", np.where(launches > 1.0, LAUNCH, of_device)).astype(object)
+    by_rate = np.where(of_device["compute"] >= 0.5, COMPUTE, MEMORY)
+    found = np.where(launches > 1.0, LAUNCH, np.where(of_device["waits"] > 0.5, LATENCY, by_rate))
+    return np.where(of_device["compute"].isna(), "", found).astype(object)

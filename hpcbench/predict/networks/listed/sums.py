@@ -25,8 +25,9 @@ _PART_OF = {"": FORWARD, FORWARD: FORWARD, BACKWARD: BACKWARD, "accumulate": BAC
 # profiled step have the dispatcher in them. What is left is Python: 2 us is the rounded median of steps of three small
 # networks, in inference and training, with one thread of a Xeon at 2.8 GHz and PyTorch 2.13.
 _CPU_GAP_S, _PROFILED_GAP_S = 6e-6, 2e-6
-# Time of a step of a recurrent layer on a GPU, in seconds: steps wait for each other (J. Appleyard et al., "Optimizing
-# performance of recurrent neural networks on GPUs", 2016). The least time of a kernel and the gap to the next one.
+# Time of a step of a recurrent layer on a GPU at its boost clock, in seconds: steps wait for each other (J. Appleyard,
+# "Optimizing performance of recurrent neural networks on GPUs", 2016). It is the least time of a kernel and the gap to
+# the next one, an assumption for all GPUs.
 _RECURRENT_STEP_S = 5e-6
 _KEY = ("device", "clock_mhz", "power_limit_w", "threads", "library", *table.WORK)
 
@@ -40,6 +41,7 @@ def kernel_times(
 ) -> pd.DataFrame:
     """Return one row per network and kernel: the kernels' columns, and `place`, `part`, `total_s`, `spread`, `known`.
 
+    `waits` is whether the time is that of the steps of a recurrent layer, which wait for each other.
     `place` is the number of the row of `networks`. `profiled` has the devices on which `operator_time` has seen times
     of operators in steps. Kernels without a model have the time of their bytes or FLOPs.
     """
@@ -47,7 +49,7 @@ def kernel_times(
     asked = networks[conditions].reset_index(drop=True).rename_axis("place").reset_index()
     listed = asked.merge(kernels, on="list_id", how="inner")
     if listed.empty:
-        return listed.assign(part="", total_s=0.0, spread=0.0, known=False)
+        return listed.assign(part="", total_s=0.0, spread=0.0, known=False, waits=False)
     rows = table.complete(listed)
     distinct, places = _distinct(rows)
     estimate = operator_time.estimate(distinct, devices, True)
@@ -55,11 +57,13 @@ def kernel_times(
     log_value = np.where(known, estimate.log_value[places], np.log(_without_model_s(rows, devices)))
     spread = np.where(known, estimate.spread[places], np.nan)
     call_s = np.exp(log_value) + _between_s(rows, devices, profiled)
+    steps_s = _steps_s(rows, devices)
     return listed.assign(
         part=listed["phase"].map(_PART_OF).fillna(FORWARD),
-        total_s=np.maximum(call_s, _steps_s(rows, devices)) * listed["calls"].to_numpy(dtype="float64"),
+        total_s=np.maximum(call_s, steps_s) * listed["calls"].to_numpy(dtype="float64"),
         spread=spread,
         known=known,
+        waits=steps_s > call_s,
     )
 
 

@@ -19,6 +19,7 @@ from hpcbench.predict.devices.device import Device
 from hpcbench.predict.power.jobs import curve as job_curve
 from hpcbench.predict.power.jobs.curve import JobCurve, LimitedRuns
 from hpcbench.predict.power.networks import WITHOUT_CLOCK, log_errors, without_clock
+from hpcbench.predict.power.operating_point import OUT_OF_REACH
 from hpcbench.predict.power.operators import SEEN, UNSEEN
 from hpcbench.predict.tables import networks as table
 from hpcbench.predict.tables.prediction import ENERGY, POWER, QUANTITIES, TIME, Estimate, Floats
@@ -50,7 +51,11 @@ class JobPower:
         described = jobs["device"].isin(set(devices)).to_numpy()
         known = [f"no time of {row.network} on the data set {row.data} was measured, and its size is unknown"
                  for row in jobs.itertuples()]  # fmt: skip
-        choices = {"the device has no description": ~described, WITHOUT_CLOCK: without_clock(jobs)}
+        choices = {
+            "the device has no description": ~described,
+            WITHOUT_CLOCK: without_clock(jobs),
+            OUT_OF_REACH: ratio["power_w"].isna().to_numpy(),
+        }
         unpowered = np.select(list(choices.values()), list(choices), default="").astype(object)
         untimed = np.where((unpowered == "") & np.isnan(epoch_s), np.array(known, dtype=object), unpowered)
         log_time = np.log(epoch_s * ratio["time"].to_numpy())
@@ -66,7 +71,7 @@ class JobPower:
         """Return what limits cost, also for jobs that were never measured.
 
         `time` and `energy` are relative to the same job without a limit, `power_w` is in watts; NaN for devices without
-        a description.
+        a description, and for limits below the idle power.
         """
         time, power = np.full(len(jobs), np.nan), np.full(len(jobs), np.nan)
         full = np.full(len(jobs), np.nan)
@@ -78,7 +83,9 @@ class JobPower:
             limit = np.minimum(jobs["power_limit_w"].iloc[places].fillna(board).to_numpy() / board, 1.0)
             curve = self.curves.get(str(name), self.typical)
             point, free = curve.run(demand[places], limit), curve.run(demand[places], np.ones(len(limit)))
-            time[places], power[places] = point.time_s / free.time_s, point.power * board
+            keeps = point.in_reach | jobs["power_limit_w"].iloc[places].isna().to_numpy()
+            time[places] = np.where(keeps, point.time_s / free.time_s, np.nan)
+            power[places] = np.where(keeps, point.power * board, np.nan)
             full[places] = free.power * board
         return pd.DataFrame({"time": time, "power_w": power, "energy": time * power / full}, index=jobs.index)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from math import inf
 from typing import Any
 
 import pandas as pd
@@ -45,11 +46,15 @@ def recommendation(found: Recommendation, quantity: str, limit: str = "") -> str
 
     `h100 is fastest: 41 % less time than a100 (90 % PI 35 to 52 %)`, or `Inconclusive: a100 may be as fast as h100. The
     predicted time ratio of h100 to a100 is 0.95x (90 % PI 0.83 to 1.09)`. Empty for a single candidate. With a `limit`,
-    the candidates are those whose time is within it.
+    the candidates are those whose time is within it. Candidates with a price of 0 are not compared with others:
+    `l40s costs nothing: the price of an hour is 0.`
     """
     if not found.others:
         return ""
     best = found.best.label
+    free = [each.label for each in (found.best, *(each.candidate for each in found.others)) if each.log_value == -inf]
+    if free:
+        return f"{in_short_list(free)} {'costs' if len(free) == 1 else 'cost'} nothing: the price of an hour is 0."
     if found.is_certain:
         other = found.others[0]
         among = f"Of the devices within {limit}, " if limit else ""

@@ -24,6 +24,7 @@ from hpcbench.analysis.predicted.columns import (
 from hpcbench.analysis.results import Results
 from hpcbench.analysis.stats.ratio_text import times
 from hpcbench.core.samples import INTERFERENCE
+from hpcbench.predict.devices.device import PEAKS_UNDER_LOAD
 from hpcbench.report.text.numbers import between, formatter
 from hpcbench.util.text import in_short_list, plural
 
@@ -41,6 +42,8 @@ def prediction_notes(results: Results) -> Iterator[str]:
     where = f" for {in_short_list(devices)}" if devices else ""
     for model in dict.fromkeys(each.model for each in results.predictions):
         yield f"Predictions{where} were made before the measurements. {model}."
+    for device in dict.fromkeys(name for each in results.predictions for name in each.devices_under_load):
+        yield f"{device}: {PEAKS_UNDER_LOAD}"
     yield from summaries(results)
     yield from _outside(results)
     yield from _other_devices(results)

@@ -55,6 +55,16 @@ def test_a_measured_job_carries_over_to_another_device() -> None:
     assert np.exp(found["power_w"].log_value[-1]) == pytest.approx(0.95 * 400.0, rel=0.05)
 
 
+def test_no_job_exceeds_its_limit_and_one_below_the_idle_power_is_refused() -> None:
+    asked = epochs("card").assign(power_limit_w=[250.0, 100.0, 55.0, 40.0, 30.0, 10.0])
+    found = jobs.JobPower(typical=REAL).estimate(asked.assign(network="unknown"), DEVICES)["power_w"]
+    limits = asked["power_limit_w"].to_numpy()
+    reached = found.reason == ""
+    assert (np.exp(found.log_value[reached]) <= limits[reached]).all()
+    assert set(found.reason[~reached]) == {"the power limit is below the idle power of the device"}
+    assert reached.tolist() == [True, True, True, False, False, False]
+
+
 def test_an_unknown_job_has_no_time_but_a_best_limit() -> None:
     model = jobs.fit(epochs("card"), DEVICES)
     asked = epochs("card", network="unknown")
