@@ -15,6 +15,7 @@ from hpcbench.predict.choice.states import KERNELS, LAUNCHES, StateErrors, state
 from hpcbench.predict.results.table import ENERGY, FITS, FITS_NOT, LAUNCH_BOUND, TIME, limits_of
 
 CLOCK, POWER_LIMIT = "clock", "power limit"  # what a state sets
+TIE = 1.01  # ratio of two values, up to which they count as equal
 _SETTINGS = {CLOCK: "clock_mhz", POWER_LIMIT: "power_limit_w"}
 
 
@@ -93,6 +94,18 @@ def best_device(rows: pd.DataFrame, quantity: str, errors: RatioErrors | None = 
     """Return which device, in its default state, has the lowest value for a case; None if no row has a value."""
     found = candidates(rows[rows["state"] == ""], quantity)
     return recommend(found, errors) if found else None
+
+
+def limited_by_host(rows: pd.DataFrame) -> tuple[str, ...]:
+    """Return the devices with the lowest time of a case, if there are several and the host limits it on all of them.
+
+    Otherwise, return none. They are in their default state, and their times differ by at most 1 %, in the order of
+    their times.
+    """
+    usual = rows[(rows["state"] == "") & rows[TIME].notna() & (rows[FITS] != FITS_NOT)]
+    tied = usual[usual[TIME] <= TIE * usual[TIME].min()].sort_values(TIME, kind="stable")
+    by_host = len(tied) > 1 and bool((tied["limit"] == LAUNCH_BOUND).all())
+    return tuple(map(str, tied["device"])) if by_host else ()
 
 
 def best_states(rows: pd.DataFrame, errors: StateErrors) -> list[BestState]:

@@ -15,10 +15,10 @@ from hpcbench.predict.choice.ratios import RatioErrors
 from hpcbench.predict.choice.states import StateErrors
 from hpcbench.predict.devices.device import GPU, Device
 from hpcbench.predict.fleet import Fleet, at_times
-from hpcbench.predict.networks.listed.limits import limits
+from hpcbench.predict.networks.listed.limits import device_shares, limit_of
 from hpcbench.predict.networks.listed.sums import shares
 from hpcbench.predict.power.given_time import GivenTime
-from hpcbench.predict.results.image_times import default_times, in_state
+from hpcbench.predict.results.image_times import as_images, by_name_rows, default_times, in_state
 from hpcbench.predict.results.network_basis import network_basis
 from hpcbench.predict.results.predictions import Explained
 from hpcbench.predict.results.table import ENERGY, OF_LIST, OF_NAME, POWER, TIME
@@ -66,19 +66,28 @@ class FleetModels:
         return {**refused, TIME: refused[TIME].assign(**usual.drop(columns=state[TIME].columns))}
 
     def explained(self, networks: pd.DataFrame, lists: pd.DataFrame, devices: Mapping[str, Device]) -> Explained:
-        """Return what the time of each network is spent on and based on, in the default state of its device."""
+        """Return what the time of each network is spent on and based on, in the default state of its device.
+
+        Shares and limits are those of the model that predicts the time.
+        """
         rows, known = self._as_fitted(networks, devices)
         usual = _in_default_state(rows)
         kernels = self.fleet.listed.kernel_times(usual, lists, known)
         places = range(len(rows))
         launches = self.fleet.listed.launches(usual, kernels, known)
-        limiting = limits(kernels, launches, known).reindex(places)
+        spent, of_device = shares(kernels).reindex(places), device_shares(kernels, known).reindex(places)
+        by_name = by_name_rows(self.fleet, usual, lists, known)
+        if by_name.any():
+            of_images = self.fleet.images.spent(as_images(usual), known)
+            launches = np.where(by_name, of_images.launches, launches)
+            of_device = of_device.mask(by_name, pd.DataFrame({"compute": of_images.compute, "waits": 0.0}, places))
+            spent = pd.concat([spent[~by_name], of_images.shares[by_name]]).reindex(places)
         return Explained(
-            shares(kernels).reindex(places),
-            limiting["limit"].fillna(""),
+            spent,
+            pd.Series(limit_of(launches, of_device), places, dtype="object"),
             self._basis(rows, kernels, known),
             _unknown_names(kernels).reindex(places, fill_value=""),
-            limiting["compute"],
+            of_device["compute"],
         )
 
     def _as_fitted(

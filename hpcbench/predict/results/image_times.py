@@ -1,13 +1,13 @@
 """The time of cases whose network the catalog of image networks has, in addition to the list of their operators.
 
 Such a network has two predictions of its time: from the list of its operators, and from the model of image networks,
-which was fitted on whole networks. The model of image networks is used, with two exceptions:
+which knows its name. The model of image networks is used, with two exceptions:
 
-- The list is used for a device on which operators were measured in a stream, which is the most accurate measurement.
-- The list is used for conditions that the model of image networks was not fitted on, unless there are no measurements
-  at all: the priors of this model are from image networks, and those of lists from transformers.
+- Image networks were measured on this kind of device (CPU or GPU), but none in the execution mode of the case.
+- Most of the time is in kinds of operators that were measured on this very device, and either they were measured in a
+  stream, which is the most accurate measurement, or no image networks were measured on this kind of device.
 
-The choice does not depend on the other devices that are asked for, nor does the prediction.
+Other measurements do not change the choice, nor do the other devices that are asked for.
 """
 
 from __future__ import annotations
@@ -19,11 +19,14 @@ import numpy as np
 import pandas as pd
 
 from hpcbench.predict.devices.device import Device
+from hpcbench.predict.networks.images.model import NOT_MEASURED, OTHER_MODE, REFUSED
 from hpcbench.predict.networks.images.versions import LATEST
 from hpcbench.predict.power.activity import COLUMNS as ACTIVITY
 from hpcbench.predict.power.given_time import LAUNCHES, GivenTime
 from hpcbench.predict.power.image_networks import of_images
+from hpcbench.predict.results.network_basis import own_fractions
 from hpcbench.predict.results.table import (
+    AS_EAGER,
     COVERED,
     DEVICES,
     DISTANCE,
@@ -36,32 +39,86 @@ from hpcbench.predict.results.table import (
     TIME,
 )
 from hpcbench.predict.tables.network_kinds import IMAGE
-from hpcbench.predict.tables.prediction import VALUES
+from hpcbench.predict.tables.networks import COMPILED, EAGER
+from hpcbench.predict.tables.prediction import VALUES, Floats
 
 if TYPE_CHECKING:
     from hpcbench.predict.fleet import Fleet
 
 _KEPT = (*VALUES, "reason")
+_MOST = 0.5  # of the time
+_EQUAL = 1e-3  # difference of logarithms of two times up to which they are equal
 
 
 def default_times(fleet: Fleet, rows: pd.DataFrame, lists: pd.DataFrame, devices: Mapping[str, Device]) -> pd.DataFrame:
     """Return the times of rows in the default state of their devices, each from the model that is used.
 
-    The table has the columns of predictions, `table.SOURCE`, and for rows from the model of image networks, what this
-    is based on: the columns `table.OF_TIME`, NaN for other rows. All networks with a list have `given_time.LAUNCHES`.
+    The table has the columns of predictions, `given_time.LAUNCHES`, `table.SOURCE`, `table.AS_EAGER`, and for rows from
+    the model of image networks, what this is based on: the columns `table.OF_TIME`, NaN for other rows.
     """
-    by_list = fleet.predict_networks(rows, lists, devices)[TIME]
-    launches, by_list = by_list[LAUNCHES], by_list[list(_KEPT)]
     if (rows["image_network"] == "").all():
-        return by_list.assign(**{SOURCE: OF_LIST}).join(launches)
-    by_name = fleet.images.predict(_by_name(rows), devices)[list(_KEPT)]
-    has_list = rows["list_id"] != ""
-    knows = fleet.images.knows(_by_name(rows), devices)
-    profiled = rows["device"].isin(list(fleet.listed.operator_time.devices))
-    counts = (rows["image_network"] != "") & (~has_list | _no_data(fleet) | (knows & ~profiled))
-    basis = _basis(fleet, rows["device"]).where(counts)
-    found = by_list.where(~counts, by_name).assign(**{SOURCE: np.where(counts, OF_NAME, OF_LIST)}, **basis)
-    return found.join(launches)
+        by_list = _by_list(fleet, rows, lists, devices)
+        as_eager = _as_eager(fleet, rows, lists, devices, by_list, None)
+        return by_list.assign(**{SOURCE: OF_LIST}).assign(**{AS_EAGER: as_eager})
+    images = as_images(rows)
+    by_list, by_name = _by_list(fleet, rows, lists, devices), fleet.images.predict(images, devices)[list(_KEPT)]
+    counts = by_name_rows(fleet, rows, lists, devices)
+    launches = by_list[LAUNCHES].where(~counts, fleet.images.spent(images, devices).launches)
+    found = by_list[list(_KEPT)].where(~counts, by_name).assign(**{LAUNCHES: launches})
+    basis = _basis(fleet, rows, devices).where(counts)
+    as_eager = _as_eager(fleet, rows, lists, devices, found, counts)
+    return found.assign(**{SOURCE: np.where(counts, OF_NAME, OF_LIST)}, **basis).assign(**{AS_EAGER: as_eager})
+
+
+def by_name_rows(
+    fleet: Fleet, rows: pd.DataFrame, lists: pd.DataFrame, devices: Mapping[str, Device]
+) -> pd.Series[bool]:
+    """Return which rows the model of image networks predicts."""
+    found = rows["image_network"] != ""
+    choices = found & (rows["list_id"] != "")
+    if not choices.any():
+        return found
+    asked = rows[choices]
+    modes, own = fleet.images.measured(as_images(asked), devices), _own_fractions(fleet, asked, lists, devices)
+    profiled = asked["device"].isin(list(fleet.listed.operator_time.devices)).to_numpy()
+    by_own = (own >= _MOST) & (profiled | (modes == NOT_MEASURED))
+    return found.where(~choices, pd.Series(~(np.isin(modes, (OTHER_MODE, REFUSED)) | by_own), asked.index)).astype(
+        "bool"
+    )
+
+
+def _own_fractions(fleet: Fleet, rows: pd.DataFrame, lists: pd.DataFrame, devices: Mapping[str, Device]) -> Floats:
+    """Return the fraction of the time of each row in kinds of operators that were measured on its device."""
+    if not fleet.operator_time.rows:
+        return np.zeros(len(rows))
+    kernels = fleet.listed.kernel_times(rows, lists, devices)
+    return own_fractions(kernels, len(rows), devices, fleet.operator_time.rows)
+
+
+def _as_eager(
+    fleet: Fleet,
+    rows: pd.DataFrame,
+    lists: pd.DataFrame,
+    devices: Mapping[str, Device],
+    time: pd.DataFrame,
+    by_name: pd.Series[bool] | None,
+) -> pd.Series[bool]:
+    """Return which compiled networks have the time of the same model for eager execution."""
+    found = pd.Series(False, rows.index)
+    compiled = rows["execution"] == COMPILED
+    if not compiled.any():
+        return found
+    eager = rows[compiled].assign(execution=EAGER)
+    other = _by_list(fleet, eager, lists, devices)["predicted"]
+    if by_name is not None:
+        named = fleet.images.predict(as_images(eager), devices)["predicted"].set_axis(eager.index)
+        other = other.where(~by_name[compiled], named)
+    found[compiled] = np.abs(np.log(time.loc[compiled, "predicted"] / other)) < _EQUAL
+    return found
+
+
+def _by_list(fleet: Fleet, rows: pd.DataFrame, lists: pd.DataFrame, devices: Mapping[str, Device]) -> pd.DataFrame:
+    return fleet.predict_networks(rows, lists, devices)[TIME][[*_KEPT, LAUNCHES]]
 
 
 def in_state(
@@ -76,31 +133,28 @@ def in_state(
     if not unlisted.any():
         return found
     activity = pd.DataFrame(np.nan, index=rows.index, columns=list(ACTIVITY))
-    activity[unlisted.to_numpy()] = of_images(_by_name(rows[unlisted]), fleet.images.catalog, devices)
+    activity[unlisted.to_numpy()] = of_images(as_images(rows[unlisted]), fleet.images.catalog, devices)
     by_name = fleet.power.predict_activity(rows, activity, devices, given)
     return {name: each.where(~unlisted, by_name[name]) for name, each in found.items()}
 
 
-def _no_data(fleet: Fleet) -> bool:
-    return not any(fleet.basis.rows.values())
-
-
-def _basis(fleet: Fleet, names: pd.Series) -> pd.DataFrame:
-    """Return what the model of image networks is based on, for rows on these devices."""
+def _basis(fleet: Fleet, rows: pd.DataFrame, devices: Mapping[str, Device]) -> pd.DataFrame:
+    """Return what the model of image networks is based on: nothing if it was not fitted on this kind of device."""
     counts = fleet.basis.rows.get(IMAGE, {})
+    fitted = pd.Series(fleet.images.measured(as_images(rows), devices) != NOT_MEASURED, rows.index).astype("float64")
     return pd.DataFrame(
         {
-            ROWS: float(sum(counts.values())),
-            DEVICES: float(len(counts)),
-            OWN_ROWS: names.map(counts).fillna(0.0),
-            COVERED: float(bool(counts)),
+            ROWS: float(sum(counts.values())) * fitted,
+            DEVICES: float(len(counts)) * fitted,
+            OWN_ROWS: rows["device"].map(counts).fillna(0.0) * fitted,
+            COVERED: float(bool(counts)) * fitted,
             MEASURED: 0.0,
             DISTANCE: 0.0,
         },
-        index=names.index,
+        index=rows.index,
     )
 
 
-def _by_name(rows: pd.DataFrame) -> pd.DataFrame:
+def as_images(rows: pd.DataFrame) -> pd.DataFrame:
     """Return rows as the model of image networks takes them."""
     return rows.assign(network=rows["image_network"], list_id="", library=LATEST)

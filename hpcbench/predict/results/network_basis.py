@@ -9,8 +9,10 @@ import pandas as pd
 
 from hpcbench.predict.devices.device import Device
 from hpcbench.predict.networks.listed.measured import keys
+from hpcbench.predict.operators.device_columns import device_names
 from hpcbench.predict.results.table import COVERED, DEVICES, DISTANCE, MEASURED, OWN_ROWS, ROWS
 from hpcbench.predict.tables import operators as table
+from hpcbench.predict.tables.prediction import Floats
 from hpcbench.predict.time.families import families
 from hpcbench.predict.time.model import OperatorTime
 
@@ -48,6 +50,25 @@ def network_basis(
     found = pd.DataFrame.from_dict(counts, orient="index", columns=[ROWS, DEVICES, OWN_ROWS])
     fractions = _fractions(rows, kernels, time.basis(rows, devices), measured)
     return found.reindex(places).fillna(0).join(fractions.reindex(places))
+
+
+def own_fractions(
+    kernels: pd.DataFrame, count: int, devices: Mapping[str, Device], operators: Mapping[str, int]
+) -> Floats:
+    """Return the fraction of the time of each of `count` networks in kinds of operators measured on its device.
+
+    `operators` has the number of measurements by "family|device".
+    """
+    if kernels.empty:
+        return np.zeros(count)
+    rows = table.complete(kernels)
+    is_own = (families(rows) + "|" + device_names(rows, devices)).isin(list(operators)).to_numpy()
+    seconds = kernels["total_s"].to_numpy(dtype="float64")
+    by_place = pd.DataFrame({"own": np.where(is_own, seconds, 0.0), "all": seconds}).groupby(
+        kernels["place"].to_numpy()
+    )
+    found = by_place.sum().reindex(range(count))
+    return (found["own"] / found["all"]).fillna(0.0).to_numpy()
 
 
 def _fractions(

@@ -11,12 +11,9 @@ import numpy as np
 import pandas as pd
 
 from hpcbench.predict.choice.recommendation import Recommendation
-from hpcbench.predict.results.choices import best_device, by_case, within
+from hpcbench.predict.results.choices import TIE, best_device, by_case, within
 from hpcbench.predict.results.predictions import Predictions
 from hpcbench.predict.results.table import ENERGY, FITS, FITS_NOT, PRICE, TIME
-
-_TIE = 1.01  # ratio of two values, up to which they count as equal
-
 
 QUANTITIES = (TIME, ENERGY, PRICE)
 
@@ -111,7 +108,7 @@ def overview_within(predictions: Predictions, limit_s: float) -> tuple[list[Limi
 
 def _is_alone(best: Recommendation) -> bool:
     """Return whether no other candidate has as low a value."""
-    return all(other.ratio.value * _TIE < 1.0 for other in best.others)
+    return all(other.ratio.value * TIE < 1.0 for other in best.others)
 
 
 def _by_room(predictions: Predictions) -> tuple[pd.DataFrame, Counter[str]]:
@@ -161,5 +158,5 @@ def _mean_ratios(values: pd.DataFrame) -> pd.Series[float]:
 
 def _winners(values: pd.DataFrame) -> dict[str, str]:
     """Return the device of each case in which no other has as low a value."""
-    lowest = values.le(_TIE * values.min(axis=1), axis=0)
+    lowest = values.le(TIE * values.min(axis=1), axis=0)
     return {str(case): str(device) for case, device in lowest[lowest.sum(axis=1) == 1].idxmax(axis=1).items()}

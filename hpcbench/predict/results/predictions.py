@@ -17,7 +17,7 @@ from hpcbench.predict.results.derived import PriceOfCores, with_derived
 from hpcbench.predict.results.memory import MemoryRange
 from hpcbench.predict.results.remarks import REMARKS, remarks
 from hpcbench.predict.results.state import State
-from hpcbench.predict.results.table import PRICE, SOURCE, TIME, Explanation, results, shares_by_kind
+from hpcbench.predict.results.table import AS_EAGER, PRICE, SOURCE, TIME, Explanation, results, shares_by_kind
 from hpcbench.predict.tables.operators import UNKNOWN
 
 
@@ -108,8 +108,12 @@ def predict(question: Question, models: NetworkModels, measured: Collection[str]
     sizes = {name: device.memory_bytes for name, device in question.devices.items()}
     of_states = _of_all_states(rows, explained, question.devices)
     found = results(rows, complete, of_states, sizes, measured)
-    found[REMARKS] = remarks(rows, found, of_states, question.devices)
+    found[REMARKS] = remarks(rows, found, of_states, question.devices, _as_eager(predicted[TIME]))
     return found, shares_by_kind(rows[is_usual], explained.shares)
+
+
+def _as_eager(time: pd.DataFrame) -> pd.Series[bool]:
+    return time[AS_EAGER] if AS_EAGER in time else pd.Series(False, time.index)
 
 
 def _of_all_states(rows: pd.DataFrame, explained: Explained, devices: Mapping[str, Device]) -> Explanation:
@@ -123,11 +127,13 @@ def _of_all_states(rows: pd.DataFrame, explained: Explained, devices: Mapping[st
     places = pd.RangeIndex(len(rows))
     clock = rows["clock_mhz"] / rows["device"].map({name: device.boost_mhz for name, device in devices.items()})
     compute = explained.compute.reindex(numbers).set_axis(places)
-    scaled = compute / clock.set_axis(places).astype("float64").fillna(1.0)
+    clock = clock.set_axis(places).astype("float64")
+    scaled = compute / clock.fillna(1.0)
     return Explanation(
         explained.limits.reindex(numbers).set_axis(places),
         unknown.reindex(numbers).set_axis(places),
         explained.unknown_operators.reindex(numbers).set_axis(places),
         explained.basis.reindex(numbers).set_axis(places),
         scaled / (scaled + 1.0 - compute),
+        clock,
     )

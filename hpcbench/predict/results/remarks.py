@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import pandas as pd
@@ -14,6 +14,7 @@ from hpcbench.predict.results.table import LATENCY_BOUND, OF_LIST, SOURCE, Expla
 
 REMARKS = "remarks"  # column of the table of results
 SEPARATOR = "; "  # of several remarks on a row
+_AS_EAGER = "effect of compilation unknown (predicted as fast as in eager execution)"
 _WORDS = {GPU: "the GPU", CPU: "the CPUs"}
 _STEPS = (
     "each step of a recurrent layer waits for the one before, and takes at least 5 us on any GPU (an assumption): "
@@ -23,26 +24,31 @@ _LEAST_SHARE = 0.001  # of the time, which is shown as a number
 
 
 def remarks(
-    asked: pd.DataFrame, results: pd.DataFrame, explained: Explanation, devices: Mapping[str, Device]
+    asked: pd.DataFrame,
+    results: pd.DataFrame,
+    explained: Explanation,
+    devices: Mapping[str, Device],
+    as_eager: Iterable[bool],
 ) -> list[str]:
     """Return the remarks on each row of a table of results, separated by SEPARATOR; empty for rows without a time.
 
     `asked` are its rows as of `cases.asked`. Rows on CPUs have a remark on cores unless the case
     uses exactly all of them. Rows have a remark on clocks if a clock of their device was requested and its lowest clock
     is unknown, and on power limits if only limits of other devices were requested. Rows on another kind of device than
-    the experiment sets have a remark, too.
+    the experiment sets have a remark, too. `as_eager` are compiled cases with the time of eager ones.
     """
     with_clocks = set(asked.loc[asked["clock_mhz"].notna(), "device"])
     with_limits = set(asked.loc[asked["power_limit_w"].notna(), "device"])
     rows = zip(
         *(asked["device"], asked["dtype"].fillna(""), asked["threads"], asked[SET_KIND], results["reason"]),
-        *(results[SOURCE], explained.unknown, explained.unknown_operators, explained.limit),
+        *(results[SOURCE], explained.unknown, explained.unknown_operators, explained.limit, as_eager),
         strict=True,
     )
     return [
         SEPARATOR.join(
             [
                 *(_on_unknown(unknown, names) if source == OF_LIST else ()),
+                *((_AS_EAGER,) if same else ()),
                 *((_STEPS,) if limit == LATENCY_BOUND else ()),
                 *(_on_peaks(devices[name]) if name in devices else ()),
                 *(_on_kind(devices[name], kind) if name in devices else ()),
@@ -53,7 +59,7 @@ def remarks(
         )
         if reason == ""
         else ""
-        for name, dtype, threads, kind, reason, source, unknown, names, limit in rows
+        for name, dtype, threads, kind, reason, source, unknown, names, limit, same in rows
     ]
 
 

@@ -25,6 +25,7 @@ BASIS = (*OF_TIME, "power_devices", "power_measured")  # what the time and the p
 _COUNTS = (BATCH_SIZE, ROWS, DEVICES, OWN_ROWS, "power_devices")  # columns of whole numbers
 SOURCE = "predicted_from"  # of the time: the sum of a list of operators, or an image network known by its name
 OF_LIST, OF_NAME = "operators", "image network"
+AS_EAGER = "as_eager"  # column of predicted times: whether a compiled network has the time of eager execution
 LATENCY_BOUND = "latency"  # of steps of recurrent layers, which wait for each other
 FITS, CAPACITY = "fits", "device_memory_bytes"
 FITS_NOT, MAY_FIT, DOES_FIT = "no", "maybe", "yes"
@@ -36,8 +37,8 @@ class Explanation(NamedTuple):
     """What predicted times are spent on and based on, one row per row that was asked for.
 
     The resource that limits the time in the default state, the share of the time in operators of unknown kind, the
-    names of these operators, the columns BASIS, and the share of the device time that the rate of products and vectors
-    limits, in the state of the row; NaN if unknown.
+    names of these operators, the columns BASIS, the share of the device time that the rate of products and vectors
+    limits, in the state of the row; NaN if unknown. `clock` is a fraction of the boost clock; NaN in other states.
     """
 
     limit: pd.Series[str]
@@ -45,6 +46,7 @@ class Explanation(NamedTuple):
     unknown_operators: pd.Series[str]
     basis: pd.DataFrame
     compute: pd.Series[float]
+    clock: pd.Series[float]
 
 
 def limits_of(quantity: str) -> tuple[str, str]:
@@ -128,11 +130,15 @@ def _limits(found: pd.DataFrame, explained: Explanation) -> pd.Series[str]:
     """Return what limits the time of each row in its state.
 
     A power limit that slows a case down limits it. At a lower clock, the host limits the time as long as the case is as
-    fast as at the boost clock.
+    fast as at the boost clock. Compute limits it if most of the time scales with the clock.
     """
     usual, compute = explained.limit.fillna("").set_axis(found.index), explained.compute.set_axis(found.index)
-    slower = found[TIME] > _SLOWER * _usual_times(found)
-    by_device = pd.Series(np.where(compute >= 0.5, COMPUTE_BOUND, MEMORY_BOUND), index=found.index)
+    ratio = found[TIME] / _usual_times(found)
+    slower = ratio > _SLOWER
+    # With x of the time at the boost clock, and clock / boost = f: ratio = 1 - x + x / f.
+    scaled = (ratio - 1.0) / (1.0 - explained.clock.set_axis(found.index)) / ratio
+    by_compute = (compute >= 0.5) | (slower & (scaled >= 0.5))
+    by_device = pd.Series(np.where(by_compute, COMPUTE_BOUND, MEMORY_BOUND), index=found.index)
     at_clock = found["clock_mhz"].notna() & compute.notna() & ((usual != LAUNCH_BOUND) | slower)
     return usual.mask(at_clock & (usual != LATENCY_BOUND), by_device).mask(
         found["power_limit_w"].notna() & slower, POWER_BOUND

@@ -20,7 +20,7 @@ from hpcbench.predict.networks.listed.ratio import SumRatio
 from hpcbench.predict.results.cases import asked
 from hpcbench.predict.results.fleet_models import FleetModels
 from hpcbench.predict.results.state import State
-from hpcbench.predict.results.table import ENERGY, OF_LIST, OF_NAME, POWER, SOURCE, TIME
+from hpcbench.predict.results.table import AS_EAGER, ENERGY, OF_LIST, OF_NAME, POWER, SOURCE, TIME
 from hpcbench.predict.sets.data_set import DataSet
 from hpcbench.predict.tables import operators
 from hpcbench.predict.tables.network_kinds import IMAGE
@@ -86,11 +86,21 @@ def test_measured_image_networks_count_more_than_operators(fleet: Fleet) -> None
 
 
 @pytest.mark.parametrize(
-    ("on", "change"),
-    [("first", {"execution": "compiled"}), ("first", {"phase": "training"}), ("cores", {"dtype": "float32"})],
+    ("on", "change", "source", "count"),
+    [
+        ("first", {"execution": "compiled"}, OF_LIST, 64),
+        ("first", {"phase": "training"}, OF_NAME, 64),
+        ("cores", {"dtype": "float32"}, OF_NAME, 0),  # only GPUs were measured
+        ("first", {"dtype": "int8"}, OF_LIST, 64),  # the model of image networks refuses it
+    ],
 )
-def test_conditions_without_measurements_have_the_list(fleet: Fleet, on: str, change: dict[str, Any]) -> None:
-    assert predicted(fleet, rows(on=on, **change))[TIME][SOURCE].tolist() == [OF_LIST]
+def test_an_execution_mode_without_measurements_has_the_list(
+    fleet: Fleet, on: str, change: dict[str, Any], source: str, count: int
+) -> None:
+    time = predicted(fleet, rows(on=on, **change))[TIME]
+    assert time[SOURCE].tolist() == [source]
+    if source == OF_NAME:
+        assert time["basis_rows"].tolist() == [count]
 
 
 def test_without_measurements_the_name_counts() -> None:
@@ -99,18 +109,42 @@ def test_without_measurements_the_name_counts() -> None:
     assert (found[SOURCE], found["basis_rows"]) == (OF_NAME, 0)
 
 
-def test_a_profile_of_the_device_counts_more_than_other_measurements(fleet: Fleet) -> None:
+def with_operators(fleet: Fleet, kind: str, profiled: bool = False) -> Fleet:
+    """Return a fleet with measured operators of a kind on the first device, and with a profile of a network."""
     time = fleet.listed.operator_time
-    profile = MeasuredTime(time.others, {"first|nan|gemm": (Measured(float("nan"), float("nan"), 0.0),)})
-    profiled = replace(fleet, listed=replace(fleet.listed, operator_time=profile))
-    assert predicted(profiled, rows())[TIME][SOURCE].tolist() == [OF_LIST]
-    assert predicted(profiled, rows(on="second"))[TIME][SOURCE].tolist() == [OF_NAME]
+    profile = {"first|nan|gemm": (Measured(float("nan"), float("nan"), 0.0),)} if profiled else {}
+    listed = replace(fleet.listed, operator_time=MeasuredTime(time.others, profile))
+    measured = replace(fleet.operator_time, rows={f"{kind}|first": 24})
+    return replace(fleet, operator_time=measured, listed=listed)
+
+
+@pytest.mark.parametrize(
+    ("kind", "profiled", "source"), [("gemm", True, OF_LIST), ("conv", True, OF_NAME), ("gemm", False, OF_NAME)]
+)
+def test_a_profile_of_most_operators_of_the_device_counts_more_than_other_measurements(
+    fleet: Fleet, kind: str, profiled: bool, source: str
+) -> None:
+    measured = with_operators(fleet, kind, profiled)
+    assert predicted(measured, rows())[TIME][SOURCE].tolist() == [source]
+    assert predicted(measured, rows(on="second"))[TIME][SOURCE].tolist() == [OF_NAME]
+
+
+@pytest.mark.parametrize(("kind", "source"), [("gemm", OF_LIST), ("conv", OF_NAME)])
+def test_without_measured_image_networks_only_operators_that_matter_for_the_device_count(
+    kind: str, source: str
+) -> None:
+    prior = fit(DataSet())
+    measured = with_operators(prior, kind)
+    asked = rows(image_network="torchvision/resnet18")
+    assert predicted(measured, asked)[TIME][SOURCE].tolist() == [source]
+    if source == OF_NAME:
+        same = [predicted(each, asked)[TIME].iloc[0] for each in (prior, measured)]
+        pd.testing.assert_series_equal(*same)
+    assert predicted(measured, asked.assign(device="second"))[TIME][SOURCE].tolist() == [OF_NAME]
 
 
 def test_a_prediction_does_not_depend_on_the_other_devices(fleet: Fleet) -> None:
-    time = fleet.listed.operator_time
-    profile = MeasuredTime(time.others, {"first|nan|gemm": (Measured(float("nan"), float("nan"), 0.0),)})
-    profiled = replace(fleet, listed=replace(fleet.listed, operator_time=profile))
+    profiled = with_operators(fleet, "gemm", profiled=True)
     case = rows().drop(columns=["device", "state", "clock_mhz", "power_limit_w"])
     both = predicted(profiled, asked(case, {"second": (), "first": ()}))[TIME]
     assert both[SOURCE].tolist() == [OF_NAME, OF_LIST]
@@ -165,7 +199,7 @@ def test_threads_of_the_host_do_not_matter_for_measured_operators_of_gpus(fleet:
 
 
 def test_a_network_without_a_list_is_predicted_by_its_name(fleet: Fleet) -> None:
-    table = rows((State(clock_mhz=500.0),), list_id="", unlisted="torchvision is not installed")
+    table = rows((State(clock_mhz=500.0),), list_id="", unlisted="torchvision is not installed", batch_size=1 << 22)
     models = FleetModels(fleet)
     found = models.predict_networks(table, LISTS, KNOWN)
     assert found[TIME][SOURCE].tolist() == [OF_NAME, OF_NAME]
@@ -174,7 +208,37 @@ def test_a_network_without_a_list_is_predicted_by_its_name(fleet: Fleet) -> None
     assert (found[POWER]["predicted"] > 0).all()
     energy = found[POWER]["predicted"] * found[TIME]["predicted"]
     assert found[ENERGY]["predicted"].to_numpy() == pytest.approx(energy.to_numpy(), rel=1e-6)
-    assert models.explained(table, LISTS, KNOWN).shares.dropna(how="all").empty
+    explained = models.explained(table, LISTS, KNOWN)
+    assert explained.shares.sum(axis=1).tolist() == pytest.approx([1.0, 1.0])
+    assert explained.limits.tolist() == ["memory"] * 2
+
+
+def test_limits_and_shares_are_those_of_the_model_that_predicts(fleet: Fleet) -> None:
+    """The operators of the list are products alone; the network of the catalog has convolutions."""
+    models = FleetModels(fleet)
+    for batch_size, limit in ((32, "launch"), (1 << 22, "memory")):
+        table = rows((State(clock_mhz=500.0),), batch_size=batch_size)
+        found = models.explained(table, LISTS, KNOWN)
+        assert (found.shares["conv"] > 0.1).all()
+        assert found.limits.tolist() == [limit] * 2
+        time = models.predict_networks(table, LISTS, KNOWN)[TIME]["predicted"]
+        assert (time[1] / time[0] < 1.02) == (limit == "launch")
+    of_list = models.explained(rows(image_network=""), LISTS, KNOWN)
+    assert of_list.shares.dropna(axis="columns").columns.tolist() == ["gemm"]
+
+
+@pytest.mark.parametrize(("execution", "name"), [("compiled", "timm/net"), ("compiled", ""), ("eager", "timm/net")])
+def test_compiled_networks_may_have_the_time_of_eager_ones(execution: str, name: str) -> None:
+    lists = a_list("c1", gemm(4096, 4096, 4096, calls=10))
+    table = rows(execution=execution, image_network=name and "torchvision/resnet18", dtype="float32")
+    found = FleetModels(fit(DataSet())).predict_networks(table, lists, KNOWN)[TIME]
+    assert found[AS_EAGER].tolist() == [execution == "compiled"]
+
+
+def test_compiled_networks_with_fewer_or_faster_launches_have_a_time_of_their_own() -> None:
+    table = rows(execution="compiled", image_network="")
+    found = FleetModels(fit(DataSet())).predict_networks(table, a_list("c1", gemm(64, 64, 64, calls=10)), KNOWN)[TIME]
+    assert found[AS_EAGER].tolist() == [False]
 
 
 def test_the_batch_and_the_image_size_count(fleet: Fleet) -> None:

@@ -24,6 +24,7 @@ def remarks_on(
     reason: str = "",
     source: str = table.OF_LIST,
     threads: float = math.nan,
+    as_eager: bool = False,
     kind: str = "",
     limit: str = "",
 ) -> list[str]:
@@ -40,9 +41,9 @@ def remarks_on(
     )
     results = pd.DataFrame({"reason": reason, table.SOURCE: source}, index=asked.index)
     shares, names = (pd.Series(each, index=asked.index) for each in (unknown, "mine.weird"))
-    limits = pd.Series(limit, index=asked.index)
-    explained = table.Explanation(limits, shares, names, pd.DataFrame(index=asked.index), shares * math.nan)
-    return remarks(asked, results, explained, devices)
+    limits, nothing = pd.Series(limit, index=asked.index), shares * math.nan
+    explained = table.Explanation(limits, shares, names, pd.DataFrame(index=asked.index), nothing, nothing)
+    return remarks(asked, results, explained, devices, [as_eager] * len(asked))
 
 
 def test_a_data_type_without_a_rate_has_a_remark() -> None:
@@ -87,6 +88,12 @@ def test_unknown_operators_are_named_with_their_share() -> None:
     assert remarks_on({"t4": []}, {"t4": T4}, unknown=0.034) == [f"3.4 % {words}"]
     assert remarks_on({"t4": []}, {"t4": T4}, unknown=0.0004) == [f"under 0.1 % {words}"]
     assert remarks_on({"t4": []}, {"t4": T4}, unknown=0.05, source=table.OF_NAME) == [""]
+
+
+def test_compiled_networks_with_the_time_of_eager_ones_have_a_remark() -> None:
+    words = "effect of compilation unknown (predicted as fast as in eager execution)"
+    assert remarks_on({"t4": []}, {"t4": T4}, as_eager=True) == [words]
+    assert remarks_on({"t4": []}, {"t4": T4}, as_eager=True, reason="no list") == [""]
 
 
 def test_states_that_a_device_may_not_support_have_a_remark() -> None:

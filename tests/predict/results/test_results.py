@@ -48,7 +48,9 @@ def predictions(values: list[float], factor: float = 1.1, reason: str = "") -> p
     )
 
 
-def explained(*limits: str, unknown: float = 0.0, compute: float = math.nan) -> table.Explanation:
+def explained(
+    *limits: str, unknown: float = 0.0, compute: float = math.nan, clock: tuple[float, ...] = ()
+) -> table.Explanation:
     """Return an explanation of rows with these limits, which rest on nothing."""
     basis = pd.DataFrame(index=range(len(limits)))
     return table.Explanation(
@@ -57,6 +59,7 @@ def explained(*limits: str, unknown: float = 0.0, compute: float = math.nan) -> 
         pd.Series(["mine.secret"] * len(limits)),
         basis,
         pd.Series([compute] * len(limits)),
+        pd.Series(clock or [math.nan] * len(limits), dtype="float64"),
     )
 
 
@@ -138,6 +141,14 @@ def test_the_limit_is_that_of_the_state(usual: str, compute: float, time: float,
     given = {table.TIME: predictions([0.1, time])}
     found = table.results(rows, given, explained(usual, usual, compute=compute))
     assert found["limit"].tolist() == [usual, expected]
+
+
+@pytest.mark.parametrize(("time", "expected"), [(0.2, "compute"), (0.12, "memory"), (0.1, "memory")])
+def test_compute_limits_a_case_most_of_whose_time_scales_with_the_clock(time: float, expected: str) -> None:
+    rows = asked(CASES.head(1), {"a": [SLOWER_CLOCK]})
+    given = {table.TIME: predictions([0.1, time])}
+    found = table.results(rows, given, explained("memory", "memory", compute=0.4, clock=(math.nan, 0.4)))
+    assert found["limit"].tolist() == ["memory", expected]
 
 
 def test_shares_have_the_largest_first() -> None:

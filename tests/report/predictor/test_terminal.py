@@ -116,19 +116,6 @@ def test_states_are_shown_if_asked_for() -> None:
     assert "a100-pcie-40 at 960 MHz" in printed(states=frozenset({"960 MHz"}))
 
 
-def test_a_case_that_the_host_limits_on_all_devices_is_not_compared() -> None:
-    made = made_predictions(question(1))
-    rows = made.results[made.results["device"] != "unknown-device"]
-    (text,) = recommendations(rows.assign(limit="launch"), made, Wanted((TIME,)))
-    assert text.startswith(
-        "The host limits the time on h100-sxm, l40s and a100-pcie-40: it launches kernels more slowly "
-        "than these devices run them. To compare the devices, "
-    )
-    mixed = rows.assign(limit=["launch", *["compute"] * (len(rows) - 1)])
-    (other,) = recommendations(mixed, made, Wanted((TIME,)))
-    assert other.startswith("Inconclusive: ")
-
-
 def test_a_limit_of_an_interval_is_not_shown_as_zero() -> None:
     best, other = Candidate("a", 0.0, 0.1), Candidate("b", 0.2, 0.1)
     found = Recommendation(best, (Compared(other, Ratio(0.48, 0.23, 0.9962)),))

@@ -13,27 +13,29 @@ from numpy.typing import NDArray
 from hpcbench.predict.choice.ratios import PRIOR_OF_RATIOS, RatioErrors
 from hpcbench.predict.devices.device import CPU, GPU, Device
 from hpcbench.predict.networks.catalog.catalog import Catalog, shipped_catalog
-from hpcbench.predict.networks.images.core import ImageCore, fit_core, groups, measured_conditions, prior_core
+from hpcbench.predict.networks.images.core import ImageCore, fit_core, groups, measured_modes, prior_core
 from hpcbench.predict.networks.images.intervals import Intervals, fit_intervals, prior_intervals
 from hpcbench.predict.networks.images.prepared import PreparedImages, prepare
+from hpcbench.predict.networks.images.spent import Spent, spent
 from hpcbench.predict.operators.states import lowered
 from hpcbench.predict.tables.prediction import Floats
 from hpcbench.predict.tables.prediction import table as prediction_table
 
 _FEWEST = 30  # rows of a kind of device for a fit
+SAME_MODE, OTHER_MODE, NOT_MEASURED, REFUSED = "same mode", "other mode", "not measured", "refused"
 
 
 @dataclass(frozen=True)
 class ImageNetworks:
     """Fitted cores and intervals by kind of device, and the number of fitted rows by group of `core.groups`.
 
-    `conditions` are those of the fitted rows, as of `core.measured_conditions`.
+    `modes` are those of the fitted rows, as of `core.measured_modes`.
     """
 
     cores: Mapping[str, ImageCore]
     intervals: Mapping[str, Intervals]
     rows: Mapping[str, int]
-    conditions: frozenset[str]
+    modes: frozenset[str]
     catalog: Catalog
 
     def predict(self, networks: pd.DataFrame, devices: Mapping[str, Device]) -> pd.DataFrame:
@@ -50,15 +52,32 @@ class ImageNetworks:
         table = prediction_table(log_value, half, reason)
         return table.assign(basis_rows=basis, basis_devices=len(measured), distance=np.nan)
 
-    def knows(self, networks: pd.DataFrame, devices: Mapping[str, Device]) -> NDArray[np.bool_]:
-        """Return which rows can be predicted, and have conditions that were measured on their kind of device.
+    def measured(self, networks: pd.DataFrame, devices: Mapping[str, Device]) -> NDArray[np.object_]:
+        """Return which image networks were measured on the kind of device of each row.
 
-        Examples of such conditions are training in half precision, or compiled execution.
+        The values are SAME_MODE, OTHER_MODE for networks in other execution modes alone, NOT_MEASURED, and REFUSED for
+        rows that cannot be predicted.
         """
         asked, reason = prepare(networks, self.catalog, devices)
-        found = reason == ""
-        found[found] = measured_conditions(asked.rows, asked.kind).isin(list(self.conditions)).to_numpy()
-        return np.asarray(found, dtype=bool)
+        kinds = {each.split("|")[0] for each in self.modes}
+        same = measured_modes(asked.rows, asked.kind).isin(list(self.modes)).to_numpy()
+        other = np.where(np.isin(asked.kind, list(kinds)), OTHER_MODE, NOT_MEASURED)
+        found = np.full(len(reason), REFUSED, dtype=object)
+        found[reason == ""] = np.where(same, SAME_MODE, other)
+        return found
+
+    def spent(self, networks: pd.DataFrame, devices: Mapping[str, Device]) -> Spent:
+        """Return what the time of each row is spent on."""
+        asked, reason = prepare(networks, self.catalog, devices)
+        found = Spent.unknown(len(reason))
+        places = np.flatnonzero(reason == "")
+        for kind, core in self.cores.items():
+            mask = asked.kind == kind
+            if mask.any():
+                own, at = spent(core, asked.select(mask)), places[mask]
+                found.launches[at], found.compute[at] = own.launches, own.compute
+                found.shares.loc[at] = own.shares.set_axis(at)
+        return found
 
     def ratio_errors(self, devices: Iterable[Device]) -> RatioErrors:
         """Return the errors of ratios of the times of two of the devices: the largest of their kinds."""
@@ -88,7 +107,7 @@ class ImageNetworks:
             "cores": {kind: core.to_json() for kind, core in self.cores.items()},
             "intervals": {kind: each.to_json() for kind, each in self.intervals.items()},
             "rows": dict(self.rows),
-            "conditions": sorted(self.conditions),
+            "modes": sorted(self.modes),
         }
 
     @classmethod
@@ -98,7 +117,7 @@ class ImageNetworks:
             {kind: ImageCore.from_json(core) for kind, core in data["cores"].items()},
             {kind: Intervals.from_json(each) for kind, each in data["intervals"].items()},
             data["rows"],
-            frozenset(data["conditions"]),
+            frozenset(data["modes"]),
             catalog or shipped_catalog(),
         )
 
@@ -120,5 +139,5 @@ def fit(networks: pd.DataFrame, catalog: Catalog, devices: Mapping[str, Device])
         cores[kind] = fit_core(kind, rows) if enough else prior_core(kind)
         intervals[kind] = fit_intervals(kind, rows) if enough else prior_intervals()
     rows_by_group = {str(name): int(count) for name, count in groups(fitted.rows).value_counts().items()}
-    conditions = frozenset(measured_conditions(fitted.rows, fitted.kind))
-    return ImageNetworks(cores, intervals, rows_by_group, conditions, catalog)
+    modes = frozenset(measured_modes(fitted.rows, fitted.kind))
+    return ImageNetworks(cores, intervals, rows_by_group, modes, catalog)

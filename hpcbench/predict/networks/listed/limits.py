@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from hpcbench.predict.devices.device import Device
 from hpcbench.predict.operators.roofline import bounds
@@ -15,19 +16,28 @@ from hpcbench.predict.tables.prediction import Floats
 COMPUTE, MEMORY, LAUNCH, LATENCY = "compute", "memory", "launch", "latency"
 
 
-def limits(times: pd.DataFrame, launches: Floats, devices: Mapping[str, Device]) -> pd.DataFrame:
-    """Return one row per network: the shares `compute` and `memory` of the device time, and the `limit`.
+def device_shares(times: pd.DataFrame, devices: Mapping[str, Device]) -> pd.DataFrame:
+    """Return shares of the device time of each network, by place: `compute` and `waits`.
 
-    A kernel counts for the larger one of its bounds. `launches` is the time of the host as a multiple of that of the
-    device, one per network: the limit is `launch` if it is above 1. Otherwise, it is `latency` if over half of the time
-    is that of steps of recurrent layers, which wait for each other, and if not, the resource with the larger share.
+    They are kernels whose larger bound is compute, and steps of recurrent layers, which wait for each other.
     """
     bound = bounds(table.complete(times), devices)
     by_compute = bound.compute_s > bound.memory_s
-    parts = {name: np.where(of, times["total_s"], 0.0) for name, of in (("c", by_compute), ("w", times["waits"]))}
-    seconds = times.assign(**parts).groupby("place")[["c", "w", "total_s"]].sum()
-    found = seconds.reindex(pd.RangeIndex(len(launches)))
-    compute, waits = found["c"] / found["total_s"], found["w"] / found["total_s"]
-    by_device = np.where(waits > 0.5, LATENCY, np.where(compute >= 0.5, COMPUTE, MEMORY))
-    limit = np.where(launches > 1.0, LAUNCH, by_device)
-    return pd.DataFrame({"compute": compute, "memory": 1.0 - compute, "limit": np.where(compute.isna(), "", limit)})
+    parts = {
+        "compute": np.where(by_compute, times["total_s"], 0.0),
+        "waits": np.where(times["waits"], times["total_s"], 0.0),
+    }
+    seconds = times.assign(**parts).groupby("place")[[*parts, "total_s"]].sum()
+    return seconds[list(parts)].div(seconds["total_s"], axis=0)
+
+
+def limit_of(launches: Floats, of_device: pd.DataFrame) -> NDArray[np.object_]:
+    """Return what limits the time of each network; empty if it is unknown.
+
+    `launches` is the time of the host as a multiple of that of the device: the limit is `launch` if it is above 1.
+    `of_device` has the columns of `device_shares`: the limit is `latency` if over half of the time waits, and if not,
+    compute or memory, whichever has the larger share.
+    """
+    by_rate = np.where(of_device["compute"] >= 0.5, COMPUTE, MEMORY)
+    found = np.where(launches > 1.0, LAUNCH, np.where(of_device["waits"] > 0.5, LATENCY, by_rate))
+    return np.where(of_device["compute"].isna(), "", found).astype(object)

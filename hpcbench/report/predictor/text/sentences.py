@@ -29,11 +29,15 @@ NOUN = {TIME: "time", ENERGY: "energy", PRICE: "cost"}
 _LESS = {TIME: "less time", ENERGY: "less energy", PRICE: "lower cost"}
 
 
-def host_limits(names: Sequence[str]) -> str:
-    """Return that the host limits the time of a case on all devices, so that they cannot be compared."""
+def host_limits(names: Sequence[str], count: int) -> str:
+    """Return that the host limits the time of a case on the fastest of `count` devices, so that these are not compared.
+
+    `The host limits the time on the fastest devices, a, b and c: it launches kernels more slowly than ...`
+    """
+    fastest = "the fastest devices, " if len(names) < count else ""
     return (
-        f"The host limits the time on {in_short_list(names)}: it launches kernels more slowly than these devices run "
-        "them. To compare the devices, predict a larger batch."
+        f"The host limits the time on {fastest}{in_short_list(names)}: it launches kernels more slowly than these "
+        "devices run them. To compare these devices, predict a larger batch."
     )
 
 

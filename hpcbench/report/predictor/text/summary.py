@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from hpcbench.predict.choice.recommendation import Recommendation
-from hpcbench.predict.results.choices import best_device, best_states, within
+from hpcbench.predict.results.choices import best_device, best_states, limited_by_host, within
 from hpcbench.predict.results.remarks import REMARKS, SEPARATOR
-from hpcbench.predict.results.table import ENERGY, FITS, FITS_NOT, LAUNCH_BOUND, MAY_FIT, PRICE, TIME
+from hpcbench.predict.results.table import ENERGY, FITS, FITS_NOT, MAY_FIT, PRICE, TIME
 from hpcbench.report.predictor.text import sentences
 from hpcbench.report.predictor.text.columns import device_in_state
 
@@ -52,18 +51,8 @@ def comparisons(rows: pd.DataFrame, predictions: Predictions, wanted: Wanted) ->
     for quantity in wanted.quantities:
         found = best_device(rows, quantity, predictions.errors_of(rows, quantity))
         if found is not None and (text := sentences.recommendation(found, quantity)):
-            by_host = quantity == TIME and not found.is_certain and _is_limited_by_host(rows)
-            yield sentences.host_limits(_devices(found)) if by_host else text
-
-
-def _devices(found: Recommendation) -> list[str]:
-    return [found.best.device, *(each.candidate.device for each in found.others)]
-
-
-def _is_limited_by_host(rows: pd.DataFrame) -> bool:
-    """Return whether the host limits a case on all devices that may be recommended for it."""
-    usual = rows[(rows["state"] == "") & rows[TIME].notna() & (rows[FITS] != FITS_NOT)]
-    return bool((usual["limit"] == LAUNCH_BOUND).all())
+            tied = limited_by_host(rows) if quantity == TIME and not found.is_certain else ()
+            yield sentences.host_limits(tied, len(found.others) + 1) if tied else text
 
 
 def bases(rows: pd.DataFrame) -> list[str]:

@@ -14,7 +14,14 @@ from hpcbench.predict.choice.ratios import PRIOR_OF_RATIOS
 from hpcbench.predict.devices.device import BFLOAT16, CPU, FLOAT16, GPU, TF32, Device
 from hpcbench.predict.networks.catalog.catalog import Catalog, catalog_of
 from hpcbench.predict.networks.images.intervals import prior_intervals
-from hpcbench.predict.networks.images.model import ImageNetworks, fit
+from hpcbench.predict.networks.images.model import (
+    NOT_MEASURED,
+    OTHER_MODE,
+    REFUSED,
+    SAME_MODE,
+    ImageNetworks,
+    fit,
+)
 from hpcbench.predict.networks.images.prepared import prepare
 from hpcbench.predict.tables.networks import complete
 from tests.predict.networks.small_catalog import CONTENT
@@ -127,11 +134,49 @@ def test_without_measurements_the_roofline_predicts_with_wide_intervals(rows: pd
     assert (training["predicted"] > 2 * found["predicted"]).all(), "two more passes"
 
 
-def test_conditions_that_were_measured_are_known(model: ImageNetworks, rows: pd.DataFrame) -> None:
-    assert model.knows(rows, DEVICES).all()
-    changed = [{"phase": "training"}, {"execution": "compiled"}, {"network": "absent"}, {"device": "nowhere"}]
-    for change in changed:
-        assert not model.knows(rows.assign(**change), DEVICES).any()
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        ({}, SAME_MODE),
+        ({"phase": "training"}, SAME_MODE),
+        ({"execution": "compiled"}, OTHER_MODE),
+        ({"device": "cores"}, NOT_MEASURED),
+        ({"network": "absent"}, REFUSED),
+        ({"device": "nowhere"}, REFUSED),
+    ],
+)
+def test_modes_that_were_measured_are_known(
+    model: ImageNetworks, rows: pd.DataFrame, change: dict[str, str], expected: str
+) -> None:
+    devices = {**DEVICES, "cores": replace(DEVICES["one"], kind=CPU)}
+    assert set(model.measured(rows.assign(**change), devices)) == {expected}
+
+
+def test_a_slow_device_is_slow_in_the_phase_that_was_not_measured_on_it(rows: pd.DataFrame) -> None:
+    model = fit(rows.assign(time_s=rows["time_s"] * np.where(rows["device"] == "two", 2.0, 1.0)), SMALL, DEVICES)
+    core = model.cores[GPU]
+    without = replace(model, cores={GPU: replace(core, offsets={})})
+    asked = rows[(rows["device"] == "two") & (rows["dtype"] == "float16")].assign(phase="training")
+    slower = model.predict(asked, DEVICES)["predicted"] / without.predict(asked, DEVICES)["predicted"]
+    offset = core.offsets["two|inference|half"]
+    assert offset > 0.1
+    assert slower.to_numpy() == pytest.approx(np.exp(offset))
+
+
+def test_time_is_spent_on_launches_of_small_batches_and_on_arithmetic_of_large_ones(rows: pd.DataFrame) -> None:
+    model = fit(rows.head(0), SMALL, DEVICES)
+    devices = {"one": DEVICES["one"], "cores": replace(DEVICES["one"], name="cores", kind=CPU)}
+    asked = rows.head(3).assign(
+        device=["one", "one", "cores"], network="timm/net", dtype="float32", batch_size=[1, 1 << 20, 1], image_size=64
+    )
+    found = model.spent(asked, devices)
+    assert found.launches[0] > 1.0 > found.launches[1] > found.launches[2] == 0.0
+    assert found.shares.sum(axis=1).to_numpy() == pytest.approx(np.ones(3))
+    assert set(found.shares.columns[(found.shares > 0.01).any()]) == {"conv", "gemm", "pointwise"}
+    slow = {"one": replace(DEVICES["one"], vector_flops_per_s=1e9)}
+    assert model.spent(asked.head(1), slow).compute[0] > 0.9
+    assert model.spent(asked.head(1), {"one": replace(slow["one"], memory_bytes_per_s=1e6)}).compute[0] < 0.1
+    assert np.isnan(model.spent(asked.assign(network="absent"), devices).compute).all()
 
 
 def test_ratios_of_devices_are_calibrated_by_kind_of_device(model: ImageNetworks) -> None:
@@ -175,7 +220,7 @@ def test_a_few_rows_of_a_kind_of_device_are_not_conditions_that_the_model_knows(
     devices = {**DEVICES, "host": replace(DEVICES["one"], name="host", kind=CPU)}
     few = rows[rows["device"] == "one"].head(5).assign(device="host")
     found = fit(pd.concat([rows, few], ignore_index=True), SMALL, devices)
-    assert found.knows(rows, devices).all()
-    assert not found.knows(few, devices).any()
+    assert set(found.measured(rows, devices)) == {SAME_MODE}
+    assert set(found.measured(few, devices)) == {NOT_MEASURED}
     only = fit(few, SMALL, devices).predict(few, devices)
     assert (only["basis_rows"] == 0).all()

@@ -12,7 +12,7 @@ import pytest
 from hpcbench.predict.calibration.intervals import ALL, Calibration
 from hpcbench.predict.choice.ratios import PRIOR_OF_RATIOS
 from hpcbench.predict.networks.listed import left_out
-from hpcbench.predict.networks.listed.limits import limits
+from hpcbench.predict.networks.listed.limits import device_shares, limit_of
 from hpcbench.predict.networks.listed.listed_networks import ListedNetworks, fit
 from hpcbench.predict.networks.listed.ratio import SumRatio
 from hpcbench.predict.networks.listed.sums import shares
@@ -88,7 +88,8 @@ def test_the_host_limits_a_network_of_tiny_kernels() -> None:
     assert found.spread[0] == pytest.approx(0.4, rel=0.02), "hosts differ"
     assert found.launches[0] == pytest.approx(20e-6 / CPU_FREE)
     times = model.kernel_times(asked, LISTS, DEVICES)
-    assert limits(times, model.launches(asked, times, DEVICES), DEVICES)["limit"].item() == "launch"
+    of_device = device_shares(times, DEVICES)
+    assert limit_of(model.launches(asked, times, DEVICES), of_device).item() == "launch"
 
 
 def test_the_ratio_of_measured_networks_counts_for_what_limits_the_time() -> None:
@@ -103,7 +104,8 @@ def test_the_ratio_of_measured_networks_counts_for_what_limits_the_time() -> Non
     assert found.launches[0] == pytest.approx(20 / 27)
     assert found.spread[0] < 0.4, "the host does not limit the time"
     times = model.kernel_times(asked, LISTS, DEVICES)
-    assert limits(times, model.launches(asked, times, DEVICES), DEVICES)["limit"].item() == "memory"
+    of_device = device_shares(times, DEVICES)
+    assert limit_of(model.launches(asked, times, DEVICES), of_device).item() == "memory"
 
 
 @pytest.mark.parametrize(
@@ -310,7 +312,7 @@ def test_the_steps_of_a_recurrent_layer_wait_for_each_other_on_gpus() -> None:
     assert gpu == pytest.approx(64 * 5e-6)
     assert cpus == pytest.approx(1e-5 + 6e-6)
     times = model.kernel_times(asked, lists, devices)
-    assert limits(times, np.array([0.1, 0.1]), devices)["limit"].tolist() == ["latency", "compute"]
-    assert limits(times, np.array([1.1, 0.1]), devices)["limit"].tolist() == ["launch", "compute"]
+    assert limit_of(np.array([0.1, 0.1]), device_shares(times, devices)).tolist() == ["latency", "compute"]
+    assert limit_of(np.array([1.1, 0.1]), device_shares(times, devices)).tolist() == ["launch", "compute"]
     slow = fit(some_networks(), LISTS, devices, NOTHING, Constant(1e-3)).kernel_times(asked, lists, devices)
-    assert limits(slow, np.array([0.1, 0.1]), devices)["limit"].tolist() == ["compute", "compute"]
+    assert limit_of(np.array([0.1, 0.1]), device_shares(slow, devices)).tolist() == ["compute", "compute"]
