@@ -71,6 +71,8 @@ def test_the_action_of_a_missing_environment_is_a_hint(invoke: CommandLine, monk
     assert "error: no case can be predicted: the environment 'pytorch-zoo' is not built hint: build it: " in error
     done = invoke("predict", "torchvision/resnet50", "--device", "l40s,t4")
     assert "\nmemory not predicted: the environment 'pytorch-zoo' is not built\n" in done.stdout
-    (header,) = [line for line in done.stdout.splitlines() if "time (ms)" in line]
-    assert "limit" not in header
+    limits = [
+        line.split()[-1] for line in done.stdout.splitlines() if line.startswith(("device  time (ms)", "l40s ", "t4 "))
+    ]
+    assert limits[:3] == ["limit", "launch", "launch"]
     assert " ".join(done.stderr.split()).count("hpcbench env build pytorch-zoo") == 1
