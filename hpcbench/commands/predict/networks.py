@@ -216,16 +216,16 @@ def _refused(file: Path, listed: OperatorList, parameters: Parameters) -> UserEr
 
 def _hint_on_input(lacking: Sequence[str], given: Mapping[str, Any]) -> str:
     """Return how to set the fields of `input` that are missing: `shape` and `value`. `given` has those of the case."""
-    of_tokens, of_images = {"shape": "[128]", "vocabulary": "30000"}, {"shape": "[3,224,224]"}
-    known = {name: f"{value}" for name, value in given.items() if name == "shape"}
-    example = {**(of_tokens if "value" in lacking else of_images), **known}
-    if "shape" not in lacking and not known:
-        del example["shape"]
-    names = " and ".join(
-        {"shape": "the shape of one item", "vocabulary": "the vocabulary size"}[name] for name in example
-    )
-    fields = ", ".join(f"{name}: {value}" for name, value in example.items())
-    hint = f"give {names}: --set 'parameters.input={{{fields}}}'"
+    names, examples = [], []
+    if "shape" in given or "shape" in lacking:
+        example = "[128]" if "value" in lacking else "[3,224,224]"
+        names.append("the shape of one item")
+        examples.append(f"shape: {given.get('shape', example)}")
+    if "value" in lacking:
+        names.append("the vocabulary size")
+        examples.append("vocabulary: 30000")
+    fields = ", ".join(examples)
+    hint = f"give {' and '.join(names)}: --set 'parameters.input={{{fields}}}'"
     return f"{hint}\nof several inputs: --set 'parameters.input={{NAME: {{{fields}}}}}'\n{BATCHES} sets the batch"
 
 

@@ -17,7 +17,6 @@ from ..launch.rendezvous import Group
 from ..workload.user_code import in_one_line
 
 _SINGLE = "it runs in several processes; a list of operators requires strategy: single, one task and one instance"
-
 _EXPORT = "export the network without this operator, or as a .pt2 file (torch.export.save)"
 _MAX_NUMBER = 2**63 - 1
 _USE_SMALLER = "use a smaller batch size or input"

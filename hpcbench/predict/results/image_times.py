@@ -56,18 +56,11 @@ def default_times(fleet: Fleet, rows: pd.DataFrame, lists: pd.DataFrame, devices
     The table has the columns of predictions, `given_time.LAUNCHES`, `table.SOURCE`, `table.AS_EAGER`, and for rows from
     the model of image networks, what this is based on: the columns `table.OF_TIME`, NaN for other rows.
     """
-    if (rows["image_network"] == "").all():
-        by_list = _by_list(fleet, rows, lists, devices)
-        as_eager = _as_eager(fleet, rows, lists, devices, by_list, None)
-        return by_list.assign(**{SOURCE: OF_LIST}).assign(**{AS_EAGER: as_eager})
-    images = as_images(rows)
-    by_list, by_name = _by_list(fleet, rows, lists, devices), fleet.images.predict(images, devices)[list(_KEPT)]
-    counts = by_name_rows(fleet, rows, lists, devices)
-    launches = by_list[LAUNCHES].where(~counts, fleet.images.spent(images, devices).launches)
-    found = by_list[list(_KEPT)].where(~counts, by_name).assign(**{LAUNCHES: launches})
-    basis = _basis(fleet, rows, devices).where(counts)
-    as_eager = _as_eager(fleet, rows, lists, devices, found, counts)
-    return found.assign(**{SOURCE: np.where(counts, OF_NAME, OF_LIST)}, **basis).assign(**{AS_EAGER: as_eager})
+    by_name = by_name_rows(fleet, rows, lists, devices)
+    found = _times(fleet, rows, lists, devices, by_name)
+    found[AS_EAGER] = _as_eager(fleet, rows, lists, devices, found, by_name)
+    found[SOURCE] = np.where(by_name, OF_NAME, OF_LIST)
+    return found.assign(**_basis(fleet, rows, devices).where(by_name)) if by_name.any() else found
 
 
 def by_name_rows(
@@ -82,9 +75,8 @@ def by_name_rows(
     modes, own = fleet.images.measured(as_images(asked), devices), _own_fractions(fleet, asked, lists, devices)
     profiled = asked["device"].isin(list(fleet.listed.operator_time.devices)).to_numpy()
     by_own = (own >= _MOST) & (profiled | (modes == NOT_MEASURED))
-    return found.where(~choices, pd.Series(~(np.isin(modes, (OTHER_MODE, REFUSED)) | by_own), asked.index)).astype(
-        "bool"
-    )
+    found[choices] = ~(np.isin(modes, (OTHER_MODE, REFUSED)) | by_own)
+    return found
 
 
 def _own_fractions(fleet: Fleet, rows: pd.DataFrame, lists: pd.DataFrame, devices: Mapping[str, Device]) -> Floats:
@@ -101,7 +93,7 @@ def _as_eager(
     lists: pd.DataFrame,
     devices: Mapping[str, Device],
     time: pd.DataFrame,
-    by_name: pd.Series[bool] | None,
+    by_name: pd.Series[bool],
 ) -> pd.Series[bool]:
     """Return which compiled networks have the time of the same model for eager execution."""
     found = pd.Series(False, rows.index)
@@ -109,16 +101,22 @@ def _as_eager(
     if not compiled.any():
         return found
     eager = rows[compiled].assign(execution=EAGER)
-    other = _by_list(fleet, eager, lists, devices)["predicted"]
-    if by_name is not None:
-        named = fleet.images.predict(as_images(eager), devices)["predicted"].set_axis(eager.index)
-        other = other.where(~by_name[compiled], named)
-    found[compiled] = np.abs(np.log(time.loc[compiled, "predicted"] / other)) < _EQUAL
+    other = _times(fleet, eager, lists, devices, by_name[compiled])
+    found[compiled] = np.abs(np.log(time.loc[compiled, "predicted"] / other["predicted"])) < _EQUAL
     return found
 
 
-def _by_list(fleet: Fleet, rows: pd.DataFrame, lists: pd.DataFrame, devices: Mapping[str, Device]) -> pd.DataFrame:
-    return fleet.predict_networks(rows, lists, devices)[TIME][[*_KEPT, LAUNCHES]]
+def _times(
+    fleet: Fleet, rows: pd.DataFrame, lists: pd.DataFrame, devices: Mapping[str, Device], by_name: pd.Series[bool]
+) -> pd.DataFrame:
+    """Return the times of rows and their launches, from the model of image networks where `by_name` says so."""
+    by_list = fleet.predict_networks(rows, lists, devices)[TIME][[*_KEPT, LAUNCHES]]
+    if not by_name.any():
+        return by_list
+    images = as_images(rows)
+    of_images = fleet.images.predict(images, devices)[list(_KEPT)]
+    of_images[LAUNCHES] = fleet.images.spent(images, devices).launches
+    return by_list.where(~by_name, of_images.set_axis(rows.index))
 
 
 def in_state(

@@ -19,9 +19,8 @@ from hpcbench.predict.tables.prediction import Floats
 
 _SHARPNESS = 16.0  # p, which makes a maximum: an assumption
 _LEAST_FRACTION = 0.05  # of the time that is the kernel's at least, in a measured row
-_OF_FLOOR = (
-    0.7  # the largest time of events over the floor: a host with short launches also records events fast; an assumption
-)
+# The largest time of events over the floor: a host with short launches also records events fast. An assumption.
+_OF_FLOOR = 0.7
 _ABOVE = 1.1  # times over the floor from which on a row shows the time of its kernel
 
 

@@ -19,7 +19,12 @@ OTHER = "other"  # kind of the operators on weights alone, which are one compone
 _KINDS = {
     **dict.fromkeys(("conv1x1", "conv", "grouped", "depthwise", "groups"), table.CONV),
     **dict.fromkeys(("attention", "scores"), table.ATTENTION),
-    **dict.fromkeys(("batch_norm", "layer_norm", "softmax", "copy", "pointwise", "optimizer")),
+    "batch_norm": table.BATCH_NORM,
+    "layer_norm": table.LAYER_NORM,
+    "softmax": table.SOFTMAX,
+    "copy": table.COPY,
+    "pointwise": table.POINTWISE,
+    "optimizer": table.OPTIMIZER,
     "linear": table.GEMM,
     "bmm": table.BATCHED_GEMM,
     "pool": table.POOLING,
@@ -50,13 +55,8 @@ class Spent:
         return cls(nothing, nothing.copy(), pd.DataFrame(np.nan, range(count), sorted(set(_KIND_OF))))
 
 
-def _kind_of(component: str) -> str:
-    last = component.split(" ")[-1]
-    return (_KINDS[last] or last) if last in _KINDS else OTHER
-
-
 _OF_DEVICE = [name for name, own in zip(COMPONENTS, _IS_DEVICE, strict=True) if own]
-_KIND_OF = [_kind_of(name) for name in _OF_DEVICE]
+_KIND_OF = [_KINDS.get(name.split(" ")[-1], OTHER) for name in _OF_DEVICE]
 # Kinds of the catalog; narrow groups are grouped convolutions.
 _LAST = [name.split(" ")[-1].replace("groups", "grouped") for name in _OF_DEVICE]
 _IS_ARITHMETIC = [name.startswith(("arithmetic", "narrow")) for name in _OF_DEVICE]
