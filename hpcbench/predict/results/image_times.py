@@ -109,7 +109,7 @@ def _as_eager(
 def _times(
     fleet: Fleet, rows: pd.DataFrame, lists: pd.DataFrame, devices: Mapping[str, Device], by_name: pd.Series[bool]
 ) -> pd.DataFrame:
-    """Return the times of rows and their launches, from the model of image networks where `by_name` says so."""
+    """Return the times of rows and their launches, those of `by_name` from the model of image networks."""
     by_list = fleet.predict_networks(rows, lists, devices)[TIME][[*_KEPT, LAUNCHES]]
     if not by_name.any():
         return by_list
