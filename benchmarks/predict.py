@@ -40,7 +40,7 @@ from hpcbench.predict.fleet import fit
 from hpcbench.predict.sets.data_set import DataSet, rows_to_train_on
 
 MEASURED = (20, 200, 2000)  # operators of the predicted device in a learning curve
-LEARNING_CURVES = "also print errors by number of measured devices and operators: two more hours"
+LEARNING_CURVES = "also print errors by number of measured devices and operators (takes about two more hours)"
 SPLITS = ("devices", "few", "groups")
 
 

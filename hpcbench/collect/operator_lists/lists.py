@@ -98,7 +98,7 @@ def _in_dtype(case: Case, found: OperatorList) -> OperatorList:
     if found.dtype in (None, own.dtype) or "dtype" not in own.model_fields_set:
         return found
     reason = f"dtype: {own.dtype} does not match the file, which has {found.dtype}"
-    return OperatorList(case.id, reason, hint="export it in the dtype to predict")
+    return OperatorList(case.id, reason, hint="export the network in the dtype to predict")
 
 
 def _key(asked: _Asked) -> str:

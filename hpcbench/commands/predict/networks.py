@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 ONNX_SUFFIX = ".onnx"
 _ATEN = " aten."  # in a reason that names operators
-_DECOMPOSE = "save program.run_decompositions() instead, which replaces operators of aten by basic ones"
+_DECOMPOSE = "save program.run_decompositions() instead, which decomposes operators of aten"
 _OTHERS = "predict another experiment or a model: hpcbench list experiments; hpcbench list models"
 _IN_EXPERIMENTS = "in an experiment: --set 'matrix.batch_size=[1,8]'"
 
@@ -116,7 +116,7 @@ class PlannedNetworks:
         return found
 
     def hint(self, _: Iterable[str]) -> str:
-        """Return an empty text: the reasons of lists have warnings."""
+        """Return an empty text: `listed` prints a warning with the hint of each reason."""
         return ""
 
 
@@ -176,7 +176,7 @@ def networks_of(
     suffix = Path(name).suffix.lower()
     if suffix == SUFFIX:
         if options.settings:
-            hint = f"export it in the dtype to predict; {BATCHES} sets the batch"
+            hint = f"export the network in the dtype to predict; {BATCHES} sets the batch size"
             hint += "\nto predict training, use an experiment or a model"
             raise UserError("--set requires an experiment, a model or an ONNX file", where=name, hint=hint)
         return ProgramNetworks(exported_program(Path(name)), batch_sizes[: options.limit], of_site())
@@ -207,7 +207,7 @@ def _refused(file: Path, listed: OperatorList, parameters: Parameters) -> UserEr
     """Return the error for an ONNX file whose operators cannot be listed, with the options that may help."""
     if listed.fixed_batch_size is not None:
         what = f"the graph has a fixed batch size of {listed.fixed_batch_size}, not {parameters.batch_size}"
-        hint = f"use {BATCHES} {listed.fixed_batch_size}, or export it with a dynamic batch"
+        hint = f"use {BATCHES} {listed.fixed_batch_size}, or export the network with a dynamic batch size"
         return UserError(what, where=str(file), hint=hint)
     given = parameters.model_dump(mode="json")["input"] or {}
     hint = _hint_on_input(listed.lacks_input, given) if listed.lacks_input else listed.hint
@@ -226,7 +226,7 @@ def _hint_on_input(lacking: Sequence[str], given: Mapping[str, Any]) -> str:
         examples.append("vocabulary: 30000")
     fields = ", ".join(examples)
     hint = f"give {' and '.join(names)}: --set 'parameters.input={{{fields}}}'"
-    return f"{hint}\nof several inputs: --set 'parameters.input={{NAME: {{{fields}}}}}'\n{BATCHES} sets the batch"
+    return f"{hint}\nfor several inputs: --set 'parameters.input={{NAME: {{{fields}}}}}'\n{BATCHES} sets the batch size"
 
 
 def _shortened(reason: str, file: Path) -> str:

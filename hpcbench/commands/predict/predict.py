@@ -180,7 +180,7 @@ def predict_command(
 
 
 def _status(made: Predictions, networks: Networks) -> int:
-    """Return the exit status, and print what to do about refused cases if it is known."""
+    """Return the exit status, and print a hint on refused cases if hpcbench has one."""
     if hint := networks.hint(made.refused["reason"]):
         err.print(f"hint: {hint}", soft_wrap=True, markup=False)
     return FAILURE if len(made.refused) else SUCCESS

@@ -20,7 +20,7 @@ _SINGLE = "it runs in several processes; a list of operators requires strategy: 
 _EXPORT = "export the network without this operator, or as a .pt2 file (torch.export.save)"
 _MAX_NUMBER = 2**63 - 1
 _USE_SMALLER = "use a smaller batch size or input"
-_TOO_LARGE = "its batch or input is too large: an operator has more than 2^63 bytes or FLOPs"
+_TOO_LARGE = "its batch size or input is too large: an operator has 2^63 or more bytes or FLOPs"
 
 
 def list_operators(arguments: Any) -> int:
@@ -62,7 +62,7 @@ def listed(planned: PlannedRun) -> OperatorList:
 
 
 def _is_too_large(found: OperatorList) -> bool:
-    """Return whether a number of an operator exceeds 64 bits, which readers of JSON do not accept."""
+    """Return whether a number of an operator exceeds a signed 64-bit integer, which `core.typed_json` refuses."""
     return any(
         max(each.bytes_moved, each.weight_bytes, each.output_bytes, each.flops or 0) > _MAX_NUMBER
         for each in found.operators

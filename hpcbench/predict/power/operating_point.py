@@ -4,8 +4,8 @@ The power depends on the time, and the time on the clock, so that this is a fixe
 which makes it unique; bisection finds it.
 
 If the power at the lowest clock exceeds the limit, the device throttles: it skips pulses of this clock. Its effective
-clock then falls below the lowest one, at the same voltage, while idle power remains. A limit that the idle power
-exceeds is out of reach.
+clock then falls below the lowest one, at the same voltage, while idle power remains. A device cannot keep a limit below
+its idle power.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from hpcbench.predict.devices.device import Device
 from hpcbench.predict.tables.prediction import Floats
 
-OUT_OF_REACH = "the power limit is below the idle power of the device"
+OUT_OF_REACH = "the power limit is below the predicted idle power"
 LOWEST_CLOCK = 0.15  # of the boost clock, if the lowest clock of a device is unknown
 _SLOWEST = 1e-3  # effective clock of a throttled device, of the boost clock: its power is about that of an idle device
 _HALVINGS = 30
@@ -48,7 +48,7 @@ def settle(
     """Return the operating points of rows for requested clocks and power limits.
 
     `time_at` gives the time for clocks, and `power_at` the power for times and clocks, as fractions of the board power
-    like `limit`. The device throttles if the clock `lowest` exceeds the limit. No power is above the limit.
+    like `limit`. The device throttles if its power at the clock `lowest` exceeds the limit.
     """
 
     def fits(clock: Floats) -> NDArray[np.bool_]:

@@ -21,12 +21,12 @@ DEVICE_KIND, SET_KIND, CORES = "device_kind", "set_device_kind", "cores"
 def asked(
     cases: pd.DataFrame, states: Mapping[str, Sequence[State]], only: Mapping[str, str] | None = None
 ) -> pd.DataFrame:
-    """Return one row per case, device and state: the columns of `networks`, `CASE`, SET_KIND, CORES, by default
-    1, and `state`, its label.
+    """Return one row per case, device and state.
 
-    `cases` has the columns `CASE` and those of `networks.WORK` that are known. `states` has the states of each device,
-    in the order of the rows. A state that is given several times has one row. `only` has the kind of cases that run on
-    a device, for devices that run one kind only.
+    The columns are those of `networks` and `CASE`, SET_KIND, CORES (by default 1), and `state`, its label. `cases` has
+    the columns `CASE` and those of `networks.WORK` that are known. `states` has the states of each device, in the order
+    of the rows. A state that is given several times has one row. `only` has the kind of cases that run on a device, for
+    devices that run one kind only.
     """
     conditions = pd.DataFrame(
         [

@@ -99,8 +99,8 @@ def best_device(rows: pd.DataFrame, quantity: str, errors: RatioErrors | None = 
 def limited_by_host(rows: pd.DataFrame) -> tuple[str, ...]:
     """Return the devices with the lowest time of a case, if there are several and the host limits it on all of them.
 
-    Otherwise, return none. They are in their default state, and their times differ by at most 1 %, in the order of
-    their times.
+    Otherwise, return an empty tuple. The devices are in their default state and in the order of their times, which
+    exceed the lowest one by at most 1 %.
     """
     usual = rows[(rows["state"] == "") & rows[TIME].notna() & (rows[FITS] != FITS_NOT)]
     tied = usual[usual[TIME] <= TIE * usual[TIME].min()].sort_values(TIME, kind="stable")

@@ -18,7 +18,7 @@ from hpcbench.predict.results.table import EMISSIONS, ENERGY, MEMORY, PRICE, THR
 from hpcbench.predict.tables.prediction import VALUES, Floats
 
 PriceOfCores = Callable[[int], Price]
-"""The price of an hour of a device with so many cores."""
+"""Returns the price of an hour of a device with this number of cores."""
 MILLION = 1e6
 _NO_ITEMS = "the number of items per step is unknown"
 

@@ -1,13 +1,13 @@
 """The time of cases whose network the catalog of image networks has, in addition to the list of their operators.
 
 Such a network has two predictions of its time: from the list of its operators, and from the model of image networks,
-which knows its name. The model of image networks is used, with two exceptions:
+which uses its name. The model of image networks is used, with two exceptions:
 
 - Image networks were measured on this kind of device (CPU or GPU), but none in the execution mode of the case.
-- Most of the time is in kinds of operators that were measured on this very device, and either they were measured in a
-  stream, which is the most accurate measurement, or no image networks were measured on this kind of device.
+- At least half of the time is in kinds of operators that were measured on this device. In addition, operators of this
+  device were measured in a stream, which is most accurate, or no image networks were measured on this kind of device.
 
-Other measurements do not change the choice, nor do the other devices that are asked for.
+Other measurements do not change the choice, nor do the other devices of the question.
 """
 
 from __future__ import annotations

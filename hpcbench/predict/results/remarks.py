@@ -17,8 +17,8 @@ SEPARATOR = "; "  # of several remarks on a row
 _AS_EAGER = "effect of compilation unknown (predicted as fast as in eager execution)"
 _WORDS = {GPU: "the GPU", CPU: "the CPUs"}
 _STEPS = (
-    "each step of a recurrent layer waits for the one before, and takes at least 5 us on any GPU (an assumption): "
-    "a faster GPU may not be faster here"
+    "time steps of a recurrent layer wait for each other: hpcbench assumes at least 5 us each on every GPU, so that "
+    "predictions differ little between GPUs"
 )
 _LEAST_SHARE = 0.001  # of the time, which is shown as a number
 
@@ -32,10 +32,10 @@ def remarks(
 ) -> list[str]:
     """Return the remarks on each row of a table of results, separated by SEPARATOR; empty for rows without a time.
 
-    `asked` are its rows as of `cases.asked`. Rows on CPUs have a remark on cores unless the case
-    uses exactly all of them. Rows have a remark on clocks if a clock of their device was requested and its lowest clock
-    is unknown, and on power limits if only limits of other devices were requested. Rows on another kind of device than
-    the experiment sets have a remark, too. `as_eager` are compiled cases with the time of eager ones.
+    `asked` has its rows as of `cases.asked`. Rows on CPUs have a remark on cores unless the case uses exactly all of
+    them. Rows have a remark on clocks if a clock of their device was requested and its lowest clock is unknown, and on
+    power limits if only limits of other devices were requested. Rows on another kind of device than the experiment sets
+    have a remark, too. `as_eager` is whether a compiled case has the time of eager execution.
     """
     with_clocks = set(asked.loc[asked["clock_mhz"].notna(), "device"])
     with_limits = set(asked.loc[asked["power_limit_w"].notna(), "device"])

@@ -38,7 +38,7 @@ class Explanation(NamedTuple):
 
     The resource that limits the time in the default state, the share of the time in operators of unknown kind, the
     names of these operators, the columns BASIS, the share of the device time that the rate of products and vectors
-    limits, in the state of the row; NaN if unknown. `clock` is a fraction of the boost clock; NaN in other states.
+    limits, in the state of the row; NaN if unknown. `clock` is a fraction of the boost clock; NaN if no clock is set.
     """
 
     limit: pd.Series[str]
@@ -135,7 +135,7 @@ def _limits(found: pd.DataFrame, explained: Explanation) -> pd.Series[str]:
     usual, compute = explained.limit.fillna("").set_axis(found.index), explained.compute.set_axis(found.index)
     ratio = found[TIME] / _usual_times(found)
     slower = ratio > _SLOWER
-    # With x of the time at the boost clock, and clock / boost = f: ratio = 1 - x + x / f.
+    # f is the clock over the boost clock: if the fraction x of the time scales with 1/f, ratio = 1 - x + x / f.
     scaled = (ratio - 1.0) / (1.0 - explained.clock.set_axis(found.index)) / ratio
     by_compute = (compute >= 0.5) | (slower & (scaled >= 0.5))
     by_device = pd.Series(np.where(by_compute, COMPUTE_BOUND, MEMORY_BOUND), index=found.index)

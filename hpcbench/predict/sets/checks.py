@@ -42,7 +42,7 @@ def check_targets(file: str, rows: pd.DataFrame, format_: Format) -> None:
 
 
 def misspelt_targets(file: str, rows: pd.DataFrame, format_: Format) -> list[str]:
-    """Return a sentence for each column that resembles a target which the file does not have, or has another unit."""
+    """Return a sentence for each column that may be an absent target with another name or unit."""
     missing = [target.column for target in format_.targets if target.column not in rows]
     found = [name for name in map(str, rows.columns) if name not in _known(format_)]
     hints = ((name, _meant(name, missing)) for name in found if missing)
@@ -50,9 +50,9 @@ def misspelt_targets(file: str, rows: pd.DataFrame, format_: Format) -> list[str
 
 
 def _meant(column: str, wanted: list[str]) -> str:
-    """Return which of the wanted columns a column of a file is in another unit, or resembles; otherwise no text."""
+    """Return which wanted column a column of a file may be, in another unit or with another name; may be empty."""
     units = (in_another_unit(column, name) for name in wanted)
-    return next(filter(None, units), "") or closest(column, wanted)
+    return next((f"it {words}" for words in units if words), "") or closest(column, wanted)
 
 
 def _known(format_: Format) -> set[str]:
@@ -111,6 +111,6 @@ def _hint(missing: list[str], rows: pd.DataFrame) -> str:
 
 
 def _found(wanted: str, names: list[str]) -> str:
-    """Return the column of a file that a missing one is in another unit, or resembles; otherwise no text."""
+    """Return which column of a file may be a missing one, in another unit or with another name; may be empty."""
     units = [(name, in_another_unit(name, wanted)) for name in names]
-    return next((f"'{name}': {hint}" for name, hint in units if hint), "") or closest(wanted, names)
+    return next((f"'{name}' {words}" for name, words in units if words), "") or closest(wanted, names)

@@ -25,12 +25,12 @@ _COLUMNS = {target.column for each in FORMATS for target in each.targets}
 
 
 def in_another_unit(column: str, wanted: str) -> str:
-    """Return that a column is `wanted`, a column of measured values, in another unit; empty if it is not.
+    """Return that a column has the measured values of the column `wanted` in another unit; otherwise an empty text.
 
-    `it is in microseconds; write 'latency_ms' in milliseconds`.
+    `is in microseconds; write 'latency_ms' in milliseconds`.
     """
     stem, _, unit = wanted.rpartition("_")
     if wanted not in _COLUMNS or not column.lower().startswith(f"{stem}_"):
         return ""
     own, words = _WORDS.get(column.lower().removeprefix(f"{stem}_")), _WORDS[unit]
-    return f"it is in {own}; write '{wanted}' in {words}" if own and own != words else ""
+    return f"is in {own}; write '{wanted}' in {words}" if own and own != words else ""

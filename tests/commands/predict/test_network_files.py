@@ -112,7 +112,7 @@ def test_a_program_in_float64_is_refused_by_its_data_type(invoke: CommandLine) -
         (["net.pt2", "--batch-size", "10000000000"], "the batch size 10000000000 is larger than 1000000000"),
         (["resnet50", "--batch-size", "1000000001"], "the batch size 1000000001 is larger than 1000000000"),
         (["net.pt2", "--batch-size", "65"], "the batch size 65 exceeds 64"),
-        (["net.pt2", "--set", "parameters.dtype=float16"], "export it in the dtype to predict"),
+        (["net.pt2", "--set", "parameters.dtype=float16"], "export the network in the dtype to predict"),
         (["quickstart", "--batch-size", "8"], "--batch-size requires a model, an ONNX file or an exported program"),
         (
             ["text.pth"],
@@ -150,7 +150,7 @@ def test_mistakes_end_in_a_message(invoke: CommandLine, arguments: list[str], me
             "'x' of {file} requires shape: [...] and vocabulary: N",
             {"lacks_input": ["value", "shape"]},
             "requires shape: [...] and vocabulary: N --> net.onnx",
-            "item and the vocabulary size: --set 'parameters.input={shape: [128], vocabulary: 30000}' hint: of several",
+            "item and the vocabulary size: --set 'parameters.input={shape: [128], vocabulary: 30000}' hint: for",
         ),
         (
             "'x' of {file} requires vocabulary: N",
@@ -206,7 +206,7 @@ def test_an_onnx_file_is_predicted_in_its_own_dtype(invoke: CommandLine, monkeyp
     for setting in ("parameters.dtype=float32", "matrix.dtype=[bfloat16, float16]"):
         error = " ".join(invoke(*arguments, "--set", setting, expect=2).stderr.split())
         assert "does not match the file, which has float16 --> net.onnx" in error
-        assert "hint: export it in the dtype to predict" in error
+        assert "hint: export the network in the dtype to predict" in error
 
 
 def test_the_shape_that_is_given_stays_in_the_hint(invoke: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -69,7 +69,7 @@ def test_a_device_that_cannot_keep_a_limit_at_its_lowest_clock_throttles(
 def test_a_limit_below_the_idle_power_is_refused(fitted: power.PowerModel) -> None:
     rows = steps(clocks=(1000,)).query("network == 'large'").assign(power_limit_w=10.0)
     for each in fitted.predict_networks(rows, lists(), DEVICES).values():
-        assert each["reason"].item() == "the power limit is below the idle power of the device"
+        assert each["reason"].item() == "the power limit is below the predicted idle power"
         assert np.isnan(each["predicted"].item())
 
 

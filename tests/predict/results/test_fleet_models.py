@@ -165,7 +165,7 @@ def test_the_highest_clock_and_limit_are_those_of_the_default_state(fleet: Fleet
 def test_a_limit_below_the_idle_power_is_refused_for_all_quantities(fleet: Fleet) -> None:
     found = predicted(fleet, rows((State(power_limit_w=1.0),)))
     for quantity in (TIME, POWER, ENERGY):
-        assert found[quantity]["reason"].tolist() == ["", "the power limit is below the idle power of the device"]
+        assert found[quantity]["reason"].tolist() == ["", "the power limit is below the predicted idle power"]
         assert np.isnan(found[quantity]["predicted"].iloc[1])
 
 

@@ -237,7 +237,7 @@ def test_a_target_in_another_unit_has_a_hint_to_convert_it(file: str, column: st
 
 def test_a_file_whose_only_target_has_another_unit_is_refused_with_the_unit() -> None:
     rows = raw_files.folder()["operators_time.csv"].rename(columns={"latency_ms": "latency_us"})
-    with pytest.raises(UserError, match="latency_ms: 'latency_us': it is in microseconds; write 'latency_ms' in milli"):
+    with pytest.raises(UserError, match="latency_ms: 'latency_us' is in microseconds; write 'latency_ms' in milli"):
         rows_to_train_on({"operators_time.csv": rows})
 
 

@@ -29,7 +29,7 @@ _MEASURE = (
 class Models:
     """Models, what they are based on in words, the SHA-256 of their file, and the command that shows their data.
 
-    Models without a file have neither. `advice` is what would improve them; empty if nothing is known to.
+    Models without a file have no hash and no command. `advice` is how to improve the models; it may be empty.
     """
 
     fleet: Fleet

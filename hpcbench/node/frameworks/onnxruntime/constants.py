@@ -18,7 +18,7 @@ _Values = Dict[str, "numpy.ndarray"]
 def folded(model: onnx.ModelProto, inputs: shapes.Shapes) -> Tuple[onnx.ModelProto, shapes.Shapes]:
     """Return a copy of the model for inputs of these shapes, and its shapes. Operators on shapes are constants in it.
 
-    The shape inference of ONNX follows only some operators on shapes. Exports with a dynamic batch have hundreds.
+    The shape inference of ONNX follows only some operators on shapes. Exports with a dynamic batch size have hundreds.
     """
     while True:
         model, known = shapes.concrete(model, inputs)

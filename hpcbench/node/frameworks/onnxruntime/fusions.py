@@ -30,7 +30,7 @@ class Fusions:
         self.outputs.update(node.output[0] for node in graph.node if self._is_after(node))
 
     def _is_before(self, node: Any) -> bool:
-        """Return whether only a product reads the operator, and it is a scale or a transposition of a matrix."""
+        """Return whether an operator is a scale or the transposition of a matrix, and only a product reads it."""
         reader = self._only_reader(node.output[0])
         into = reader is not None and (reader.op_type == _PRODUCT or reader.output[0] in self.outputs)
         return into and (self._is_scale(node) or self._is_transposed(node))

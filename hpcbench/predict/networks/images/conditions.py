@@ -24,10 +24,10 @@ CONDITIONS = (
 
 
 def conditions(networks: pd.DataFrame, devices: Mapping[str, Device]) -> Floats:
-    """Return the conditions, one row per network. The last three depend on the device: two on its units, and one on
-    its ridge point.
+    """Return the conditions, one row per network.
 
-    The effect of the ridge point lets a device with many FLOPs per byte reach a smaller fraction of them.
+    The last three depend on the device: two on its units, and one on its ridge point. The effect of the ridge point
+    lets a device with many FLOPs per byte reach a smaller fraction of them.
     """
     rate = rates(networks, devices)
     version = rate["version"].to_numpy()

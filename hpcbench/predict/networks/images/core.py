@@ -76,8 +76,8 @@ class ImageCore:
 def groups(rows: pd.DataFrame) -> pd.Series:
     """Return the group of each row whose errors are alike: device, phase, and half precision, TF32 or float32.
 
-    `PreparedImages` keeps the dtype `bfloat16` only on devices that compute it slower than float16. It is another group
-    there.
+    `PreparedImages` keeps the dtype `bfloat16` only on devices that compute it and float16 at different rates. It is
+    another group there.
     """
     is_half = rows["dtype"].isin(HALF) & (rows["dtype"] != BFLOAT16)
     return rows["device"] + "|" + rows["phase"] + "|" + rows["dtype"].mask(is_half, "half")
@@ -86,8 +86,8 @@ def groups(rows: pd.DataFrame) -> pd.Series:
 def measured_modes(rows: pd.DataFrame, kind: NDArray[np.object_]) -> pd.Series:
     """Return the kind of device and the execution mode of each row.
 
-    The model carries over from one phase and precision to the other. On the public sets, its mean error is 16 % for
-    training after a fit to inference alone, and 13 % for float16 after a fit to TF32 alone.
+    Phase and precision do not matter here: the model also predicts those that were not measured, with the errors in
+    docs/concepts/prediction.md.
     """
     return pd.Series(kind, index=rows.index, dtype="object") + "|" + rows["execution"]
 

@@ -30,7 +30,7 @@ _KINDS = {
     "pool": table.POOLING,
     "reduce": table.REDUCTION,
 }
-_IS_FIXED = np.array([name == "step" for name in COMPONENTS])  # the framework's time of a step
+_IS_FIXED = np.array([name == "step" for name in COMPONENTS])  # the constant time of the framework per step
 _IS_DEVICE = ~IS_HOST & ~_IS_FIXED
 _LEAST = 1e-9  # fraction of the time that the device has at least
 
@@ -65,10 +65,10 @@ _IS_ARITHMETIC = [name.startswith(("arithmetic", "narrow")) for name in _OF_DEVI
 def spent(core: ImageCore, rows: PreparedImages) -> Spent:
     """Return what the time of rows on the kind of device of a core is spent on.
 
-    The host's time of a step counts as launches.
+    The constant time per step counts as launches.
     """
     _, fractions, _ = core.log_times(rows)
-    queue = fractions[:, ~IS_HOST].sum(axis=1)  # of the device, with the time of a step that nothing hides
+    queue = fractions[:, ~IS_HOST].sum(axis=1)  # of the device, with the constant time per step
     host = (fractions[:, IS_HOST].sum(axis=1) / queue) ** (1.0 / FORMS[core.kind].power)
     own = fractions[:, _IS_DEVICE] / queue[:, None]
     device = np.maximum(own.sum(axis=1), _LEAST)

@@ -1,4 +1,4 @@
-"""What limits the time of a network: products and vectors, memory, launches, or the latency of steps that wait."""
+"""What limits the time of a network: compute, memory, launches, or the latency of the steps of recurrent layers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ COMPUTE, MEMORY, LAUNCH, LATENCY = "compute", "memory", "launch", "latency"
 def device_shares(times: pd.DataFrame, devices: Mapping[str, Device]) -> pd.DataFrame:
     """Return shares of the device time of each network, by place: `compute` and `waits`.
 
-    They are kernels whose larger bound is compute, and steps of recurrent layers, which wait for each other.
+    They are the shares of kernels whose larger bound is compute, and of the steps of recurrent layers, which wait for
+    each other.
     """
     bound = bounds(table.complete(times), devices)
     by_compute = bound.compute_s > bound.memory_s
@@ -35,7 +36,7 @@ def limit_of(launches: Floats, of_device: pd.DataFrame) -> NDArray[np.object_]:
     """Return what limits the time of each network; empty if it is unknown.
 
     `launches` is the time of the host as a multiple of that of the device: the limit is `launch` if it is above 1.
-    `of_device` has the columns of `device_shares`: the limit is `latency` if over half of the time waits, and if not,
+    `of_device` has the columns of `device_shares`: the limit is `latency` if `waits` is above 0.5, and otherwise
     compute or memory, whichever has the larger share.
     """
     by_rate = np.where(of_device["compute"] >= 0.5, COMPUTE, MEMORY)

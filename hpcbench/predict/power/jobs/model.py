@@ -68,7 +68,7 @@ class JobPower:
         }
 
     def relative(self, jobs: pd.DataFrame, devices: Mapping[str, Device]) -> pd.DataFrame:
-        """Return what limits cost, also for jobs that were never measured.
+        """Return the effects of power limits, also for jobs that were not measured.
 
         `time` and `energy` are relative to the same job without a limit, `power_w` is in watts; NaN for devices without
         a description, and for limits below the idle power.

@@ -61,7 +61,7 @@ def test_no_job_exceeds_its_limit_and_one_below_the_idle_power_is_refused() -> N
     limits = asked["power_limit_w"].to_numpy()
     reached = found.reason == ""
     assert (np.exp(found.log_value[reached]) <= limits[reached]).all()
-    assert set(found.reason[~reached]) == {"the power limit is below the idle power of the device"}
+    assert set(found.reason[~reached]) == {"the power limit is below the predicted idle power"}
     assert reached.tolist() == [True, True, True, False, False, False]
 
 
