@@ -184,7 +184,7 @@ def test_a_few_rows_narrow_the_prior_of_a_device_without_a_fleet() -> None:
 
 
 def test_a_few_rows_never_widen_the_interval_of_their_device() -> None:
-    # Slow kernels are less certain than launches, which limit small products of the prior.
+    # With the prior, launches limit these small products. Slow kernels have wider intervals than launches.
     devices = {"middle": DEVICES["middle"]}
     rows = products(devices, 24, slowness=1000.0)
     with_rows, without = (each.predict(rows, devices) for each in (fit(rows, devices), PRIOR))
