@@ -11,7 +11,7 @@ import argparse
 import math
 import os
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from itertools import chain
 from pathlib import Path
 
@@ -74,7 +74,7 @@ def main() -> None:
     print("\n".join(acceptance(scores(scored), choices(_unseen(scored)), choices(_seen(scored)))))
     print("\n" + "\n".join(validation_table(scores(scored), simple_scores(scored))))
     if options.learning_curves:
-        print_learning_curves(data, options.seeds)
+        print_learning_curves(data, options.seeds, options.devices)
 
 
 def scored_splits(splits: Iterable[Split], with_baselines: bool) -> pd.DataFrame:
@@ -135,14 +135,18 @@ def print_choices(scored: pd.DataFrame) -> None:
             print(f"  {each.file} {each.quantity}: {each.question}: {each.right:.1%} of {each.choices:,}{regret}")
 
 
-def print_learning_curves(data: DataSet, seeds: int) -> None:
+def print_learning_curves(data: DataSet, seeds: int, devices: Collection[str] | None) -> None:
     """Print the errors for operators by the number of measured devices, and of measured operators of the device."""
-    fewer_devices = [
-        scored_splits([split], False).assign(number=count) for count, split in with_few_devices(data, seeds)
-    ]
-    fewer_rows = [scored_splits(with_few_operators(data, seeds, few), False).assign(number=few) for few in MEASURED]
-    print_curve("measured devices", fewer_devices)
-    print_curve("measured operators of the device", fewer_rows)
+    fewer_devices = with_few_devices(data, seeds)
+    fewer_rows = ((few, each) for few in MEASURED for each in with_few_operators(data, seeds, few))
+    for title, splits in (("measured devices", fewer_devices), ("measured operators of the device", fewer_rows)):
+        scored = [
+            scored_splits([split], with_baselines=False).assign(number=number)
+            for number, split in splits
+            if devices is None or split.device in devices
+        ]
+        if scored:  # otherwise, the data have too few devices or operators
+            print_curve(title, scored)
 
 
 def print_curve(title: str, scored: Sequence[pd.DataFrame]) -> None:

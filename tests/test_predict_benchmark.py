@@ -102,6 +102,31 @@ def test_a_learning_curve_has_a_line_per_number_file_and_quantity(
     ]
 
 
+@pytest.mark.parametrize(("devices", "names"), [(None, ["GPU A", "GPU B"]), (["GPU A"], ["GPU A"]), ([], [])])
+def test_learning_curves_are_of_the_given_devices_and_of_numbers_below_their_operators(
+    data: DataSet,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    devices: list[str] | None,
+    names: list[str],
+) -> None:
+    pytest.importorskip("sklearn")
+    benchmark = importlib.import_module("predict")
+    answered = measurements(data, basis_of(DataSet())).assign(lower=0.0, predicted=1.0, upper=2.0)
+    fitted = []
+
+    def scored_splits(splits: list[predict_splits.Split], with_baselines: bool) -> pd.DataFrame:
+        fitted.extend(splits)
+        return answered
+
+    monkeypatch.setattr(benchmark, "scored_splits", scored_splits)
+    benchmark.print_learning_curves(data, 1, devices)
+    assert [each.device for each in fitted] == 2 * names
+    lines = capsys.readouterr().out.splitlines()
+    numbers = {int(line[:6].replace(",", "")) for line in lines if line.startswith("  ")}
+    assert numbers == ({1, predict_splits.FEW} if names else set())
+
+
 def test_a_device_with_as_few_operators_has_none_left_to_predict(data: DataSet) -> None:
     is_first = (data.operators["device"] == "GPU A").to_numpy()
     kept = data.where(~is_first | (np.cumsum(is_first) <= predict_splits.FEW), np.ones(len(data.networks), dtype=bool))

@@ -24,9 +24,9 @@ def value(name: str, *shape: Any, dtype: int = TensorProto.FLOAT) -> Any:
 
 
 def node(operator: str, inputs: str, output: str = "y", domain: str = "", **attributes: Any) -> Any:
-    """Return a node; `-` is an input that is left out."""
-    read = ["" if name == "-" else name for name in inputs.split()]
-    return helper.make_node(operator, read, output.split(), domain=domain, **attributes)
+    """Return a node; `-` is an input or an output that is left out."""
+    read, written = (["" if name == "-" else name for name in names.split()] for names in (inputs, output))
+    return helper.make_node(operator, read, written, domain=domain, **attributes)
 
 
 def model(nodes: list[Any], inputs: list[Any], weights: Any = (), opset: int = OPSET, outputs: str = "y") -> Any:

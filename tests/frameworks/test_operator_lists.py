@@ -99,6 +99,14 @@ kinds = onnx.TensorProto
 nodes = [node("Cast", "x", "small", to=kinds.FLOAT8E4M3FN), node("Cast", "small", to=kinds.FLOAT)]
 onnx.save(model(nodes, [value("x", "batch", 3)]), "eight_bits.onnx")
 """
+LAST_STATE = """
+import sys
+sys.path.insert(0, sys.argv[1])
+import onnx
+from onnx_graphs import model, node, value, weight
+nodes = [node("Transpose", "x", "steps", perm=[1, 0, 2]), node("LSTM", "steps k r", "- y", hidden_size=4)]
+onnx.save(model(nodes, [value("x", "batch", 5, 3)], [weight("k", 1, 16, 3), weight("r", 1, 16, 4)]), "last_state.onnx")
+"""
 Listed = Callable[..., list[OperatorList]]
 
 
@@ -185,6 +193,16 @@ def test_bytes_of_onnx_data_types_with_several_numbers_in_their_names(
     subprocess.run([environment_python("onnxruntime"), "-c", EIGHT_BITS, HERE], check=True, cwd=tmp_path)
     (found,) = listed("onnxruntime", {"framework": "onnxruntime", "model": "onnx:eight_bits.onnx"})
     assert [each.bytes_moved for each in found.operators] == [2 * 3 * (4 + 1)] * 2
+
+
+@pytest.mark.framework
+def test_a_recurrent_layer_of_an_onnx_file_may_leave_out_the_outputs_of_its_steps(
+    listed: Listed, environment_python: Callable[[str], Path], tmp_path: Path
+) -> None:
+    subprocess.run([environment_python("onnxruntime"), "-c", LAST_STATE, HERE], check=True, cwd=tmp_path)
+    (found,) = listed("onnxruntime", {"framework": "onnxruntime", "model": "onnx:last_state.onnx"})
+    flops = {each.operator: each.flops for each in found.operators}
+    assert (found.reason, flops["onnx.LSTM"]) == ("", 2 * (2 * 5) * 16 * (3 + 4))  # 2 items of 5 steps
 
 
 @pytest.mark.framework

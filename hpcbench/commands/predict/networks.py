@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -23,11 +24,13 @@ from hpcbench.config.workload.fields import MOST_ITEMS
 from hpcbench.config.yaml_document import Document, load_yaml
 from hpcbench.core.profiling.operator_list import OperatorList
 from hpcbench.errors import UserError
+from hpcbench.models.inputs import is_single
 from hpcbench.models.items import item_of
 from hpcbench.plan.plan import Plan
 from hpcbench.store.provenance.sweep_options import SweepOptions
 from hpcbench.store.workspace import Workspace
 from hpcbench.util.console import print_warning
+from hpcbench.util.text import in_list
 
 if TYPE_CHECKING:
     from hpcbench.predict.results.listed_cases import ListedCases
@@ -215,18 +218,21 @@ def _refused(file: Path, listed: OperatorList, parameters: Parameters) -> UserEr
 
 
 def _hint_on_input(lacking: Sequence[str], given: Mapping[str, Any]) -> str:
-    """Return how to set the fields of `input` that are missing: `shape` and `value`. `given` has those of the case."""
-    names, examples = [], []
-    if "shape" in given or "shape" in lacking:
-        example = "[128]" if "value" in lacking else "[3,224,224]"
-        names.append("the shape of one item")
-        examples.append(f"shape: {given.get('shape', example)}")
-    if "value" in lacking:
-        names.append("the vocabulary size")
-        examples.append("vocabulary: 30000")
-    fields = ", ".join(examples)
-    hint = f"give {' and '.join(names)}: --set 'parameters.input={{{fields}}}'"
-    return f"{hint}\nfor several inputs: --set 'parameters.input={{NAME: {{{fields}}}}}'\n{BATCHES} sets the batch size"
+    """Return how to set the fields of `input` that are missing: `shape` and `value`.
+
+    `given` is the `input` of the case. The command keeps its fields, because it replaces all of them.
+    """
+    own = given if is_single(given) else {name: value for each in given.values() for name, value in each.items()}
+    of_numbers = {"value", "vocabulary"}.isdisjoint({*lacking, *own})
+    examples = {
+        "shape": ("the shape of one item", "shape", [3, 224, 224] if of_numbers else [128]),
+        "value": ("the vocabulary size", "vocabulary", 30000),
+    }
+    missing = [example for name, example in examples.items() if name in lacking]
+    fields = {**own, **{field: value for _, field, value in missing}}
+    text = ", ".join(f"{name}: {json.dumps(value, separators=(',', ':'))}" for name, value in fields.items())
+    hint = f"give {in_list([words for words, _, _ in missing])}: --set 'parameters.input={{{text}}}'"
+    return f"{hint}\nfor several inputs: --set 'parameters.input={{NAME: {{{text}}}}}'\n{BATCHES} sets the batch size"
 
 
 def _shortened(reason: str, file: Path) -> str:

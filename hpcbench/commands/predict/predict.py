@@ -155,14 +155,9 @@ def predict_command(
     workspace = workspace_of(context)
     models = models_of(workspace, model)
     networks = networks_of(workspace, experiment, batch_sizes, SweepOptions(settings, limit, True), site)
+    known = known_devices(workspace, models.fleet.devices)
     chosen = asked_devices(
-        devices,
-        known_devices(workspace, models.fleet.devices),
-        networks.kinds,
-        os.uname().nodename,
-        clocks,
-        limits,
-        search_states=ENERGY in wanted.quantities,
+        devices, known, networks.kinds, os.uname().nodename, clocks, limits, search_states=ENERGY in wanted.quantities
     )
     made = _predicted(networks, chosen, models)
     if not any(output.is_stdout for output in asked):
@@ -176,11 +171,6 @@ def predict_command(
         "html": lambda file: _write_page(made, wanted, chosen.shown, file),
     }
     write_outputs(asked, writers, dict.fromkeys(writers, plural(len(made.results), "prediction")))
-    return _status(made, networks)
-
-
-def _status(made: Predictions, networks: Networks) -> int:
-    """Return the exit status, and print a hint on refused cases if hpcbench has one."""
     if hint := networks.hint(made.refused["reason"]):
         err.print(f"hint: {hint}", soft_wrap=True, markup=False)
     return FAILURE if len(made.refused) else SUCCESS

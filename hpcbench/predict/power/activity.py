@@ -73,10 +73,12 @@ def of_lists(lists: pd.DataFrame, asked: pd.DataFrame, devices: Mapping[str, Dev
     keys = asked[["list_id", "device", "dtype"]].drop_duplicates()
     known = keys[keys["list_id"].isin(set(lists["list_id"])) & keys["device"].isin(set(devices))]
     summed = [
-        _summed(as_dtype(lists[lists["list_id"] == key.list_id], str(key.dtype)), str(key.device), devices)
-        for key in known.itertuples()
+        _summed(as_dtype(lists[lists["list_id"].isin(set(own["list_id"]))], str(dtype)), str(device), devices)
+        .reindex(own["list_id"].to_numpy())
+        .set_axis(own.index)
+        for (device, dtype), own in known.groupby(["device", "dtype"], sort=False, observed=True, dropna=False)
     ]
-    sums = pd.DataFrame(summed, columns=list(COLUMNS), index=known.index)
+    sums = pd.concat(summed) if summed else pd.DataFrame(np.nan, known.index, list(COLUMNS))
     joined = asked[["list_id", "device", "dtype"]].merge(
         known.join(sums), on=["list_id", "device", "dtype"], how="left"
     )
@@ -91,12 +93,14 @@ def as_dtype(rows: pd.DataFrame, dtype: str) -> pd.DataFrame:
     return rows.assign(dtype=dtype, bytes=rows["bytes"] * np.where(rows["dtype"].isin(list(PRECISIONS)), factor, 1.0))
 
 
-def _summed(rows: pd.DataFrame, device: str, devices: Mapping[str, Device]) -> Floats:
-    each = activity(rows.assign(device=device), devices)
-    moving = rows["bytes"].to_numpy(dtype="float64") >= _FEWEST_BYTES
-    calls = rows["calls"].to_numpy(dtype="float64")[moving]
-    total = each[moving].mul(calls, axis=0).sum(skipna=False).to_numpy(dtype="float64")
-    return total if np.isfinite(total).all() else np.full(len(total), np.nan)
+def _summed(rows: pd.DataFrame, device: str, devices: Mapping[str, Device]) -> pd.DataFrame:
+    """Return the activity of each list in `rows` on a device, by its ID; NaN if that of an operator is unknown."""
+    is_view = ~(rows["bytes"].astype("float64") >= _FEWEST_BYTES)
+    each = activity(rows.assign(device=device), devices).mul(rows["calls"].to_numpy(dtype="float64"), axis=0)
+    counted = each.mask(is_view, 0.0)
+    is_known = np.isfinite(counted.to_numpy()).all(axis=1)
+    by_list = rows["list_id"].to_numpy()
+    return counted.groupby(by_list).sum().where(pd.Series(is_known, rows.index).groupby(by_list).all())
 
 
 def _is_faster_on_matrix_units(device: Device, dtype: str) -> bool:

@@ -10,16 +10,18 @@ _SWEEPS = 500
 _TOLERANCE = 1e-8
 _REWEIGHTINGS = 15
 _SMALLEST_ERROR = 0.02  # relative: smaller errors weigh the same
+_LEAST_PRIOR = 1e-6  # so that the penalty is finite
 
 
 def nonnegative(matrix: Floats, target: Floats, prior: Floats, strength: float) -> Floats:
     """Return the x >= 0 with the least |matrix x - target|^2 + strength |(x - prior) / prior|^2.
 
     Without a negative coefficient, the solution is that of the normal equations. Otherwise, each coefficient is
-    minimized in turn until none of them moves (coordinate descent; the problem is convex). `prior` must be positive.
+    minimized in turn until none of them moves (coordinate descent; the problem is convex). A coefficient whose prior
+    is 0, as another fit may leave it, stays about 0.
     Source: S. J. Wright, "Coordinate descent algorithms", Mathematical Programming 151 (2015).
     """
-    penalty = strength / prior**2
+    penalty = strength / np.maximum(prior, _LEAST_PRIOR) ** 2
     gram = matrix.T @ matrix + np.diag(penalty)
     linear = matrix.T @ target + penalty * prior
     found: Floats = np.linalg.solve(gram, linear).astype("float64")

@@ -186,13 +186,14 @@ def fit(
     fleet: PowerFleet,
     left_out: LeftOutNetworks,
 ) -> NetworkPower:
-    """Return the model of networks, calibrated by `left_out_networks`."""
+    """Return the model of networks, calibrated by `left_out_networks`. Rows that a model refuses have no error."""
     errors = [_left_out(*measured[name], devices, name, models) for name, models in left_out.items()]
-    calibrations = {}
-    if errors:
-        pooled = pd.concat(errors)
-        for quantity in QUANTITIES:
-            calibrations[quantity] = calibrated(pooled.assign(error=pooled[quantity]), shared=True)
+    pooled = pd.concat(errors).dropna(subset=list(QUANTITIES)) if errors else pd.DataFrame()
+    calibrations = {
+        quantity: calibrated(pooled.assign(error=pooled[quantity]), shared=True)
+        for quantity in QUANTITIES
+        if len(pooled)
+    }
     return NetworkPower(fleet, frozenset(measured), calibrations)
 
 

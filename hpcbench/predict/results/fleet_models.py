@@ -15,10 +15,10 @@ from hpcbench.predict.choice.ratios import RatioErrors
 from hpcbench.predict.choice.states import StateErrors
 from hpcbench.predict.devices.device import GPU, Device
 from hpcbench.predict.fleet import Fleet, at_times
-from hpcbench.predict.networks.listed.limits import device_shares, limit_of
 from hpcbench.predict.networks.listed.sums import shares
 from hpcbench.predict.power.given_time import GivenTime
 from hpcbench.predict.results.image_times import as_images, by_name_rows, default_times, in_state
+from hpcbench.predict.results.limits import device_shares, limit_of
 from hpcbench.predict.results.network_basis import network_basis
 from hpcbench.predict.results.predictions import Explained
 from hpcbench.predict.results.table import ENERGY, OF_LIST, OF_NAME, POWER, TIME

@@ -41,11 +41,10 @@ def network_basis(
     if kernels.empty:
         return pd.DataFrame({ROWS: 0, DEVICES: 0, OWN_ROWS: 0, COVERED: 0.0, MEASURED: 0.0, DISTANCE: np.nan}, places)
     rows = table.complete(kernels)
-    names = rows["device"].map({key: device.name for key, device in devices.items()}).fillna(rows["device"])
-    of = pd.DataFrame({"place": kernels["place"], "family": families(rows), "device": names}).drop_duplicates()
+    of = pd.DataFrame({"place": kernels["place"], "family": families(rows), "device": device_names(rows, devices)})
     counts = {
         place: _counts(set(each["family"]), each["device"].iloc[0], time.rows, whole)
-        for place, each in of.groupby("place")
+        for place, each in of.drop_duplicates().groupby("place")
     }
     found = pd.DataFrame.from_dict(counts, orient="index", columns=[ROWS, DEVICES, OWN_ROWS])
     fractions = _fractions(rows, kernels, time.basis(rows, devices), measured)

@@ -9,10 +9,11 @@ import numpy as np
 import pandas as pd
 
 from hpcbench.predict.results.work import BATCH_SIZE, work
+from hpcbench.predict.tables import prediction
 from hpcbench.predict.tables.operators import too_much_unknown
-from hpcbench.predict.tables.prediction import VALUES
 
-TIME, POWER, ENERGY, MEMORY = "time_s", "power_w", "energy_j", "memory_bytes"
+TIME, POWER, ENERGY = prediction.QUANTITIES
+MEMORY = "memory_bytes"
 THROUGHPUT, PRICE, EMISSIONS = "throughput_items_per_s", "price_per_million_items", "co2e_g_per_million_items"
 QUANTITIES = (TIME, POWER, ENERGY, MEMORY, THROUGHPUT, PRICE, EMISSIONS)
 OF_SITE = (PRICE, EMISSIONS)  # quantities that also need data of the site file
@@ -26,10 +27,10 @@ _COUNTS = (BATCH_SIZE, ROWS, DEVICES, OWN_ROWS, "power_devices")  # columns of w
 SOURCE = "predicted_from"  # of the time: the sum of a list of operators, or an image network known by its name
 OF_LIST, OF_NAME = "operators", "image network"
 AS_EAGER = "as_eager"  # column of predicted times: whether a compiled network has the time of eager execution
-LATENCY_BOUND = "latency"  # of steps of recurrent layers, which wait for each other
 FITS, CAPACITY = "fits", "device_memory_bytes"
 FITS_NOT, MAY_FIT, DOES_FIT = "no", "maybe", "yes"
 COMPUTE_BOUND, MEMORY_BOUND, LAUNCH_BOUND, POWER_BOUND = "compute", "memory", "launch", "power limit"
+LATENCY_BOUND = "latency"  # of steps of recurrent layers, which wait for each other
 _SLOWER = 1.02  # time over that in the default state, from which on a clock or power limit counts
 
 
@@ -75,7 +76,7 @@ def results(
     found = asked[list(KEY)].join(work(asked))
     for quantity in QUANTITIES:
         frame = predictions.get(quantity)
-        for name, column in zip((quantity, *limits_of(quantity)), VALUES, strict=True):
+        for name, column in zip((quantity, *limits_of(quantity)), prediction.VALUES, strict=True):
             values = np.full(len(asked), np.nan) if frame is None else frame[column].to_numpy(dtype="float64")
             found[name] = np.where(refused == "", values, np.nan)
     found["limit"] = "" if explained is None else _limits(found, explained).where(refused == "", "")

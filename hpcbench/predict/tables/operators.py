@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import pandas as pd
 
+from hpcbench.predict.tables.prediction import QUANTITIES
+
 # Kinds of operators. Gradients of convolutions have kinds of their own; those of products are products.
 GEMM, BATCHED_GEMM = "gemm", "batched_gemm"
 CONV, CONV_INPUT_GRADIENT, CONV_WEIGHT_GRADIENT = "conv", "conv_input_gradient", "conv_weight_gradient"
@@ -36,7 +38,7 @@ WORK = (*TEXT, *SIZES)
 # Where and how it was measured. `library` is the software, `kernel_name` that of the kernel; both may be empty.
 # `kv_dtype` is the data type of cached keys and values; empty if it is `dtype`.
 CONDITIONS = ("device", "library", "kernel_name", "timing", "kv_dtype", "clock_mhz", "power_limit_w", "threads")
-TARGETS = ("time_s", "power_w", "energy_j")
+TARGETS = QUANTITIES
 # Where a row is from: the name of the file, and the number of the row in it, from 0.
 ORIGIN = ("file", "row")
 COLUMNS = (*ORIGIN, *CONDITIONS, *WORK, *TARGETS)

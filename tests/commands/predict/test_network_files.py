@@ -209,16 +209,28 @@ def test_an_onnx_file_is_predicted_in_its_own_dtype(invoke: CommandLine, monkeyp
         assert "hint: export the network in the dtype to predict" in error
 
 
-def test_the_shape_that_is_given_stays_in_the_hint(invoke: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("given", "lacking", "fields"),
+    [
+        ("{shape: [64]}", "value", "shape: [64], vocabulary: 30000"),
+        ("{vocabulary: 9}", "shape", "vocabulary: 9, shape: [128]"),
+        ("{dtype: bool, value: true}", "shape", 'dtype: "bool", value: true, shape: [128]'),
+        ("{ids: {shape: [64]}}", "value", "shape: [64], vocabulary: 30000"),
+    ],
+)
+def test_the_fields_that_are_given_stay_in_the_hint(
+    invoke: CommandLine, monkeypatch: pytest.MonkeyPatch, given: str, lacking: str, fields: str
+) -> None:
     def listing(resolved: object, planned: Sequence[PlannedRun], *_: object) -> list[OperatorList]:
-        return [OperatorList(each.case_id, "it is incomplete", lacks_input=["value"]) for each in planned]
+        return [OperatorList(each.case_id, "it is incomplete", lacks_input=[lacking]) for each in planned]
 
     monkeypatch.setattr(lists, "run_node", listing)
     (invoke.workspace / "net.onnx").write_bytes(b"")
     site = invoke.site(environments={"onnxruntime": {"python": sys.executable}})
-    arguments = ("--device", "l40s", "--site", site, "--set", "parameters.input.shape=[64]")
+    arguments = ("--device", "l40s", "--site", site, "--set", f"parameters.input={given}")
     error = " ".join(invoke("predict", "net.onnx", *arguments, expect=2).stderr.split())
-    assert "--set 'parameters.input={shape: [64], vocabulary: 30000}'" in error
+    assert f"--set 'parameters.input={{{fields}}}'" in error
+    assert f"--set 'parameters.input={{NAME: {{{fields}}}}}'" in error
 
 
 @pytest.mark.parametrize(

@@ -43,6 +43,19 @@ def test_a_network_is_the_sum_of_its_calls() -> None:
     assert found.loc[9].isna().all()
 
 
+def test_networks_have_the_same_activity_alone_and_together() -> None:
+    every = pd.MultiIndex.from_product(
+        [["small", "medium", "large", "none"], ["card", "other", "moon"], ["bfloat16", "float32"]],
+        names=["list_id", "device", "dtype"],
+    ).to_frame(index=False)
+    together = of_lists(lists(), every, DEVICES)
+    alone = pd.concat([of_lists(lists(), every.iloc[[place]], DEVICES) for place in range(len(every))])
+    pd.testing.assert_frame_equal(together, alone, rtol=1e-12)
+    is_known = (every["list_id"] != "none") & (every["device"] != "moon")
+    assert together.notna().all(axis=1).tolist() == is_known.tolist()
+    assert of_lists(lists(), every.head(0), DEVICES).dtypes.eq("float64").all()
+
+
 def test_a_network_with_a_product_of_unknown_rate_is_unknown() -> None:
     product, other = product_with_bytes("linear", 1, 512, 512, 512, 8), {"kind": table.POINTWISE, "bytes": 1e6}
     rows = [{"list_id": "net", **product}, {"list_id": "net", **other}, {"list_id": "sums", **other}]

@@ -73,6 +73,13 @@ def test_a_limit_below_the_idle_power_is_refused(fitted: power.PowerModel) -> No
         assert np.isnan(each["predicted"].item())
 
 
+def test_measured_rows_at_a_limit_that_the_model_refuses_do_not_remove_the_intervals() -> None:
+    low = steps(clocks=(1000,)).assign(power_limit_w=12.0, power_w=11.5)
+    found = power.fit(operators(), pd.concat([steps(), low], ignore_index=True), lists(), DEVICES)
+    for each in predicted_networks(found, steps(clocks=(1000,))).values():
+        assert (each["upper"] > each["predicted"]).all()
+
+
 def test_a_given_time_is_kept_at_the_boost_clock(fitted: power.PowerModel) -> None:
     rows = steps(clocks=(1000, 500))
     given = GivenTime(np.full(len(rows), 0.123), np.full(len(rows), 0.4), np.full(len(rows), np.nan))

@@ -47,7 +47,8 @@ def of_node(node: Any, shapes: Shapes) -> Optional[int]:
         return None
     attributes = {each.name: helper.get_attribute_value(each) for each in node.attribute}
     inputs = [shapes[name] if name else None for name in node.input]
-    return formula(inputs, shapes[node.output[0]], attributes)
+    output = shapes[node.output[0]] if node.output[0] else ()  # recurrent layers may leave their first output out
+    return formula(inputs, output, attributes)
 
 
 def _remarks(missed: Sequence[str]) -> List[str]:

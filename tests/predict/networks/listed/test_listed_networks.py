@@ -12,10 +12,10 @@ import pytest
 from hpcbench.predict.calibration.intervals import ALL, Calibration
 from hpcbench.predict.choice.ratios import PRIOR_OF_RATIOS
 from hpcbench.predict.networks.listed import left_out
-from hpcbench.predict.networks.listed.limits import device_shares, limit_of
 from hpcbench.predict.networks.listed.listed_networks import ListedNetworks, fit
 from hpcbench.predict.networks.listed.ratio import SumRatio
 from hpcbench.predict.networks.listed.sums import shares
+from hpcbench.predict.results.limits import device_shares, limit_of
 from hpcbench.predict.tables import operators as table
 from tests.predict.networks.listed.fleet_of_two import (
     BYTES_PER_S,

@@ -10,10 +10,9 @@ from numpy.typing import NDArray
 
 from hpcbench.predict.devices.device import Device
 from hpcbench.predict.operators.roofline import bounds
+from hpcbench.predict.results.table import COMPUTE_BOUND, LATENCY_BOUND, LAUNCH_BOUND, MEMORY_BOUND
 from hpcbench.predict.tables import operators as table
 from hpcbench.predict.tables.prediction import Floats
-
-COMPUTE, MEMORY, LAUNCH, LATENCY = "compute", "memory", "launch", "latency"
 
 
 def device_shares(times: pd.DataFrame, devices: Mapping[str, Device]) -> pd.DataFrame:
@@ -39,6 +38,6 @@ def limit_of(launches: Floats, of_device: pd.DataFrame) -> NDArray[np.object_]:
     `of_device` has the columns of `device_shares`: the limit is `latency` if `waits` is above 0.5, and otherwise
     compute or memory, whichever has the larger share.
     """
-    by_rate = np.where(of_device["compute"] >= 0.5, COMPUTE, MEMORY)
-    found = np.where(launches > 1.0, LAUNCH, np.where(of_device["waits"] > 0.5, LATENCY, by_rate))
+    by_rate = np.where(of_device["compute"] >= 0.5, COMPUTE_BOUND, MEMORY_BOUND)
+    found = np.where(launches > 1.0, LAUNCH_BOUND, np.where(of_device["waits"] > 0.5, LATENCY_BOUND, by_rate))
     return np.where(of_device["compute"].isna(), "", found).astype(object)
