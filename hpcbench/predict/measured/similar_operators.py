@@ -1,7 +1,8 @@
 """The time of operators on CPUs whose operators were measured, from similar ones on the same CPUs.
 
-The simple model is the roofline of the CPUs for the number of threads, with the cost of a call and of page faults.
-Models of other devices are not used, because they are fitted on GPUs. The times of GPUs, and of CPUs without
+The simple model is the roofline of the CPUs for the number of threads, with the cost of a call, and of the copies of
+weights in recurrent layers. The time of page faults is added, because it does not depend on the efficiency of the
+operator. Models of other devices are not used, because they are fitted on GPUs. The times of GPUs, and of CPUs without
 measurements, are from another model.
 """
 
@@ -16,7 +17,8 @@ import pandas as pd
 
 from hpcbench.predict.devices.device import CPU, Device
 from hpcbench.predict.measured.kriging import Kriging, Points
-from hpcbench.predict.measured.page_faults import fault_times
+from hpcbench.predict.measured.page_faults import FAULT_SPREAD, fault_times
+from hpcbench.predict.measured.recurrent_weights import copy_times
 from hpcbench.predict.networks.listed.time_estimator import TimeEstimator
 from hpcbench.predict.operators.device_columns import device_names, of_rows
 from hpcbench.predict.operators.roofline import Bounds, bounds
@@ -28,6 +30,7 @@ from hpcbench.predict.time.usable import reasons
 
 _FEWEST, _MOST = 15, 1500  # rows of CPUs: fewer show little, and the cost of the fit grows with the third power
 _SIZES = ("batch", "m", "n", "k", "kernel", "stride", "rows", "columns", "inputs")
+_LEAST_COMPUTED = 0.2  # share of a measured time that is not page faults, at least: an assumption
 _LEAST_S = 1e-8  # seconds: below all bounds of real operators, so that the logarithm of a bound exists
 
 
@@ -55,8 +58,10 @@ class SimilarTime:
             if of.any():
                 rows = operators[of].assign(timing=table.STREAM)
                 limits = bounds(rows, devices)
-                rest, spread[of] = model.predict(_points(rows, devices, limits))
-                value[of] = np.log(_simple_s(rows, limits)) + rest
+                rest, of_rest = model.predict(_points(rows, devices, limits))
+                computed_s, faults_s = _simple_s(rows, limits) * np.exp(rest), fault_times(rows)
+                value[of] = np.log(computed_s + faults_s)
+                spread[of] = np.hypot(computed_s * of_rest, faults_s * FAULT_SPREAD) / (computed_s + faults_s)
         return Estimate(value, spread, reason)
 
     def to_json(self) -> dict[str, Any]:
@@ -80,13 +85,19 @@ def similar_times(operators: pd.DataFrame, devices: Mapping[str, Device], others
         if len(rows) >= _FEWEST:
             kept = rows.sample(min(len(rows), _MOST), random_state=0)
             limits = bounds(kept, devices)
-            rest = np.log(kept["time_s"].to_numpy(dtype="float64") / _simple_s(kept, limits))
+            rest = np.log(_computed_s(kept) / _simple_s(kept, limits))
             found[device.name] = Kriging(_points(kept, devices, limits), rest)
     return SimilarTime(others, found)
 
 
 def _simple_s(rows: pd.DataFrame, limits: Bounds) -> Floats:
-    return np.asarray(limits.soft_s() + CPU_CALL_S + fault_times(rows))
+    return np.asarray(limits.soft_s() + copy_times(rows, limits) + CPU_CALL_S)
+
+
+def _computed_s(rows: pd.DataFrame) -> Floats:
+    """Return the measured times without page faults, in seconds."""
+    time_s = rows["time_s"].to_numpy(dtype="float64")
+    return np.maximum(time_s - fault_times(rows), _LEAST_COMPUTED * time_s)
 
 
 def _points(rows: pd.DataFrame, devices: Mapping[str, Device], limits: Bounds) -> Points:

@@ -73,6 +73,24 @@ def test_operators_between_measured_ones_have_their_efficiency() -> None:
     assert far.spread[0] > 2 * found.spread[0]
 
 
+def test_page_faults_of_large_results_are_added_to_inefficient_operators() -> None:
+    model = similar_times(MEASURED, DEVICES, Other())
+    asked = products([400]).assign(m=4096.0, n=4096.0, k=8.0, flops=2.0 * 4096 * 4096 * 8, bytes=4.0 * 4096 * 4096)
+    smaller = asked.assign(m=2048.0)  # a result of 32 MiB, at half of the time of its FLOPs and bytes
+    smallest = asked.assign(m=2047.0)  # a result below 32 MiB
+    faults_s = 32 * 2**20 / 4096 * 1e-6
+    times = [np.exp(model.estimate(each, DEVICES, True).log_value[0]) for each in (smaller, smallest)]
+    assert times[0] - times[1] == pytest.approx(faults_s, rel=0.02)
+
+
+def test_measured_page_faults_are_no_inefficiency() -> None:
+    large = products([4096]).assign(k=8.0, flops=1e9, bytes=1e6)
+    faulted = large.assign(time_s=SLOWER * 1e9 / 1e11 + 64 * 2**20 / 4096 * 1e-6)
+    model = similar_times(pd.concat([MEASURED, faulted], ignore_index=True), DEVICES, Other())
+    asked = large.assign(m=1024.0, flops=0.25e9)  # a result of 16 MiB
+    assert np.exp(model.estimate(asked, DEVICES, True).log_value[0]) == pytest.approx(SLOWER * 0.25e9 / 1e11, rel=0.1)
+
+
 def test_a_device_has_its_model_by_each_of_its_names() -> None:
     model = similar_times(MEASURED, DEVICES, Other())
     one, other = (model.estimate(products([400], name), DEVICES, True) for name in ("CPUs", "CPUs of a node"))
