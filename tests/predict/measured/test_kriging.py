@@ -26,7 +26,7 @@ def test_one_point_is_shrunk_by_its_noise() -> None:
     squares of what an operator has in common with itself."""
     at = points(np.array([8.0]))
     mean, deviation = Kriging(at, np.array([0.7])).predict(at)
-    variance = 0.5**2 + 0.4**2 + 0.3**2 + 0.3**2 + 0.2**2 + 0.8**2 + 0.3**2
+    variance = 0.7**2 + 0.2**2 + 0.7**2 + 0.16**2 + 0.08**2 + 0.45**2 + 0.25**2
     assert mean[0] == pytest.approx(0.7 * variance / (variance + 0.2**2))
     left = variance - variance**2 / (variance + 0.2**2)
     assert deviation[0] == pytest.approx(np.sqrt(left + 0.2**2))
