@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from hpcbench.predict.gaussian_process import exponential, posterior, same
 from hpcbench.predict.tables.prediction import Floats
 
-# No public set has operators on CPUs. These values have the largest likelihood of 770 operators of profiled networks on
+# No public set has operators on CPUs. These values have the largest likelihood of 770 operators, each profiled twice on
 # two cores of a Xeon, rounded; a tenth of them, the farthest from their prediction by the others, is left out.
 # `make bench-predict-here` measures the errors that follow.
 # Standard deviations, as logarithms: of what operators have in common, and of the noise between networks.

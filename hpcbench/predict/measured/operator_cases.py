@@ -14,8 +14,6 @@ from hpcbench.predict.aten.convolutions import CHANNELS_FIRST
 from hpcbench.predict.aten.products import product
 from hpcbench.predict.tables import operators as table
 
-BACKWARD = "backward"
-
 
 def works_of(operator: Operator, phase: str, dtype_bytes: int) -> list[Work]:
     """Return what a call of an operator computes; nothing for loops of operators, sparse products and collectives.
@@ -40,7 +38,7 @@ def _work(operator: Operator, phase: str, dtype_bytes: int, converter: Callable[
     return {
         **work,
         "function": function if is_forward or work["kind"] in _PRODUCTS else f"{function}_backward",
-        "phase": FORWARD if is_forward else BACKWARD,
+        "phase": FORWARD if is_forward else table.BACKWARD,
         "flops": flops,
         "bytes": float(operator.bytes_moved(phase, dtype_bytes)),
     }

@@ -10,7 +10,6 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from hpcbench.predict.networks.listed.sums import OPTIMIZER
 from hpcbench.predict.operators.roofline import CONVOLUTIONS, PRODUCTS
 from hpcbench.predict.tables import operators as table
 from hpcbench.predict.tables.element_bytes import element_bytes_of
@@ -29,7 +28,7 @@ def fault_times(rows: pd.DataFrame) -> Floats:
     element = element_bytes_of(rows["dtype"])
     is_product = rows["kind"].isin((*PRODUCTS, *CONVOLUTIONS))
     output = _size(rows, "batch", "m", "n") * element
-    in_place = rows["kind"].isin(_IN_PLACE) | (rows["phase"] == OPTIMIZER)  # optimizers update their arrays
+    in_place = rows["kind"].isin(_IN_PLACE) | (rows["phase"] == table.UPDATE)  # optimizers update their arrays
     elements = np.where(in_place, 0.0, _size(rows, "rows", "columns") * element)
     copied = np.where(rows["kind"].isin(_COPY_WEIGHTS), _size(rows, "batch", "n", "k") * element, 0.0)
     written = _if_large(np.where(is_product, output, elements)) + _if_large(copied)

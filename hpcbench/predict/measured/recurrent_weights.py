@@ -9,7 +9,6 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from hpcbench.predict.networks.listed.sums import BACKWARD
 from hpcbench.predict.operators.roofline import Bounds
 from hpcbench.predict.tables import operators as table
 from hpcbench.predict.tables.element_bytes import element_bytes_of
@@ -23,7 +22,7 @@ def copy_times(rows: pd.DataFrame, limits: Bounds) -> Floats:
 
     `limits` has the time of all bytes of each row, and thus the bandwidth.
     """
-    passes = np.where(rows["phase"] == BACKWARD, _BACKWARD, _FORWARD)
+    passes = np.where(rows["phase"] == table.BACKWARD, _BACKWARD, _FORWARD)
     weights = (rows["n"] * rows["k"]).to_numpy(dtype="float64") * element_bytes_of(rows["dtype"])
     moved = rows["bytes"].to_numpy(dtype="float64")
     is_known = (rows["kind"] == table.RNN).to_numpy() & (moved > 0) & np.isfinite(weights)

@@ -105,7 +105,7 @@ def _points(rows: pd.DataFrame, devices: Mapping[str, Device], limits: Bounds) -
     sizes = np.nan_to_num(rows[list(_SIZES)].to_numpy(dtype="float64"), nan=1.0)
     times = np.column_stack([limits.compute_s, limits.memory_s])
     threads, cores = rows["threads"].to_numpy(dtype="float64"), of_rows(rows, devices, lambda device: device.units)
-    is_forward = (rows["phase"].isin(("", "forward"))).map({True: "", False: " backward"})
+    is_forward = (rows["phase"].isin(("", table.FORWARD))).map({True: "", False: " backward"})
     return Points(
         kinds=rows["kind"].to_numpy(dtype=np.str_),
         functions=(rows["kind"] + " " + rows["function"] + is_forward).to_numpy(dtype=np.str_),

@@ -20,6 +20,9 @@ RNN, OPTIMIZER, FUSED, UNKNOWN = "rnn", "optimizer", "fused", "unknown"
 # fitted to data.
 MOST_UNKNOWN = 0.10
 
+# Phases of a training step. An empty phase counts as the forward pass.
+FORWARD, BACKWARD, ACCUMULATE, UPDATE = "forward", "backward", "accumulate", "optimizer"
+
 # How an operator was timed. A call has the cost of its launch and of the events around it; in a stream, it vanishes.
 CALL, STREAM = "call", "stream"
 

@@ -75,12 +75,10 @@ def test_operators_between_measured_ones_have_their_efficiency() -> None:
 
 def test_page_faults_of_large_results_are_added_to_inefficient_operators() -> None:
     model = similar_times(MEASURED, DEVICES, Other())
-    asked = products([400]).assign(m=4096.0, n=4096.0, k=8.0, flops=2.0 * 4096 * 4096 * 8, bytes=4.0 * 4096 * 4096)
-    smaller = asked.assign(m=2048.0)  # a result of 32 MiB, at half of the time of its FLOPs and bytes
-    smallest = asked.assign(m=2047.0)  # a result below 32 MiB
-    faults_s = 32 * 2**20 / 4096 * 1e-6
-    times = [np.exp(model.estimate(each, DEVICES, True).log_value[0]) for each in (smaller, smallest)]
-    assert times[0] - times[1] == pytest.approx(faults_s, rel=0.02)
+    large = products([2048]).assign(n=4096.0, k=8.0)  # a result of 32 MiB
+    small = large.assign(m=2047.0)  # just below, with the same FLOPs and bytes
+    times = [np.exp(model.estimate(each, DEVICES, True).log_value[0]) for each in (large, small)]
+    assert times[0] - times[1] == pytest.approx(32 * 2**20 / 4096 * 1e-6, rel=0.02)
 
 
 def test_measured_page_faults_are_no_inefficiency() -> None:

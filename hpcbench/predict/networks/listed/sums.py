@@ -16,11 +16,11 @@ from hpcbench.predict.tables import operators as table
 from hpcbench.predict.tables.networks import EAGER
 from hpcbench.predict.tables.prediction import Floats
 
-FORWARD, BACKWARD, OPTIMIZER = "forward", "backward", "optimizer"
+FORWARD, BACKWARD, OPTIMIZER = table.FORWARD, table.BACKWARD, table.UPDATE
 PARTS = (FORWARD, BACKWARD, OPTIMIZER)
 HOST = "host "
 # Gradients are accumulated in the backward pass.
-_PART_OF = {"": FORWARD, FORWARD: FORWARD, BACKWARD: BACKWARD, "accumulate": BACKWARD, OPTIMIZER: OPTIMIZER}
+_PART_OF = {"": FORWARD, FORWARD: FORWARD, BACKWARD: BACKWARD, table.ACCUMULATE: BACKWARD, OPTIMIZER: OPTIMIZER}
 # Time of the framework between two operators on CPUs, in seconds: an assumption for PyTorch. Times of operators in a
 # profiled step have the dispatcher in them. What is left is Python: 2 us is the rounded median of steps of three small
 # networks, in inference and training, with one thread of a Xeon at 2.8 GHz and PyTorch 2.13.
