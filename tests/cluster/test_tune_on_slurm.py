@@ -66,9 +66,11 @@ def test_one_job_searches_all_settings_and_tells_what_it_found(cluster, rates, s
 
 
 def test_a_search_that_was_cancelled_goes_on_in_another_job(cluster, rates, slurm):
-    program = 'sleep 1; echo "rate: {{ workers }}.0$RANDOM"'  # so that the search is not over when it is cancelled
-    slowly = ("--set", f"parameters.command='{program}'")
-    cluster("tune", rates, "--metric", "rate", "--name", "found", *slowly)
+    runs = cluster.workspace / "runs"
+    third_waits = f"echo >> {runs}; [ $(wc -l < {runs}) -ne 3 ] || sleep 120"  # until the search is cancelled
+    program = third_waits + '; echo "rate: {{ workers }}.0$RANDOM"'
+    waiting = ("--set", f"parameters.command='{program}'")
+    cluster("tune", rates, "--metric", "rate", "--name", "found", *waiting)
     deadline = time.monotonic() + MOST_S
     while len(cluster.records()) < 2 and time.monotonic() < deadline:
         time.sleep(0.2)
