@@ -145,8 +145,10 @@ def print_learning_curves(data: DataSet, seeds: int, devices: Collection[str] | 
             for number, split in splits
             if devices is None or split.device in devices
         ]
-        if scored:  # otherwise, the data have too few devices or operators
+        if scored:
             print_curve(title, scored)
+        else:
+            print(f"\nno learning curve by number of {title}: the data have too few devices or operators")
 
 
 def print_curve(title: str, scored: Sequence[pd.DataFrame]) -> None:

@@ -125,6 +125,7 @@ def test_learning_curves_are_of_the_given_devices_and_of_numbers_below_their_ope
     lines = capsys.readouterr().out.splitlines()
     numbers = {int(line[:6].replace(",", "")) for line in lines if line.startswith("  ")}
     assert numbers == ({1, predict_splits.FEW} if names else set())
+    assert sum(line.startswith("no learning curve") for line in lines) == (0 if names else 2)
 
 
 def test_a_device_with_as_few_operators_has_none_left_to_predict(data: DataSet) -> None:

@@ -96,8 +96,9 @@ def test_the_steps_of_the_ranks_of_two_nodes_are_merged(options, command, rank, 
     assert version
     both = version >= SHARES_NODES
     assert len(record["monitors"]) == (2 if both else 1)
-    is_monitored = record["interference"]["verdict"] != "unmonitored"
-    assert is_monitored == both, "each node in the windows of its own clock"
+    # Each node is monitored in the windows of its own clock. One without a monitor can only hide that a run is clean.
+    not_possible = "unmonitored" if both else "clean"
+    assert record["interference"]["verdict"] != not_possible
 
 
 FAILS_ON_RANK_1 = """

@@ -220,9 +220,10 @@ def _refused(file: Path, listed: OperatorList, parameters: Parameters) -> UserEr
 def _hint_on_input(lacking: Sequence[str], given: Mapping[str, Any]) -> str:
     """Return how to set the fields of `input` that are missing: `shape` and `value`.
 
-    `given` is the `input` of the case. The command keeps its fields, because it replaces all of them.
+    `given` is the `input` of the case. The command keeps the fields of one input, because it replaces all of them.
     """
-    own = given if is_single(given) else {name: value for each in given.values() for name, value in each.items()}
+    only = next(iter(given.values())) if len(given) == 1 and not is_single(given) else {}
+    own = given if is_single(given) else only
     of_numbers = {"value", "vocabulary"}.isdisjoint({*lacking, *own})
     examples = {
         "shape": ("the shape of one item", "shape", [3, 224, 224] if of_numbers else [128]),

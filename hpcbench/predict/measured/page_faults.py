@@ -15,24 +15,59 @@ from hpcbench.predict.tables import operators as table
 from hpcbench.predict.tables.element_bytes import element_bytes_of
 from hpcbench.predict.tables.prediction import Floats
 
+FAULT_SPREAD = 0.35  # of the time of faults, as a logarithm: 2 us are two deviations above 1 us
 _LARGE_BYTES = 2**25  # DEFAULT_MMAP_THRESHOLD_MAX of glibc on 64-bit systems
-_PAGE_BYTES = 4096
-_PAGE_S = 1e-6  # of a fault with the clearing of its page: an assumption, since it is 0.5 to 2 us
-FAULT_SPREAD = 0.35  # of this time, as a logarithm: 2 us are two deviations above 1 us
+_PAGE_BYTES = 4096  # of Linux on x86; kernels for AArch64 may have pages of 64 KiB, with fewer faults
+_PAGE_S = 1e-6  # of a fault and the clearing of its page, with one thread: an assumption
+_MOST_FAULTS = 0.8  # share of the time of an operator that is page faults, at most: an assumption
+_QUANTILE = 0.1  # of measured times per page: the shortest may be of operators that reuse an array
 _COPY_WEIGHTS = (table.CONV, table.CONV_INPUT_GRADIENT)
-_IN_PLACE = (table.OPTIMIZER, table.RNN, table.UNKNOWN)  # kinds that write to no new array, or whose size is unknown
+# Kinds whose result has as many elements as `rows` x `columns`; for others, these are the sizes of an input.
+_ROW_WISE = (table.POINTWISE, table.SOFTMAX, table.LAYER_NORM, table.BATCH_NORM, table.COPY)
 
 
-def fault_times(rows: pd.DataFrame) -> Floats:
-    """Return the time of page faults in one call of each row of a table of operators, in seconds."""
+def fault_pages(rows: pd.DataFrame) -> Floats:
+    """Return the pages of new large arrays in one call of each row of a table of operators.
+
+    The update of an optimizer counts as one in place, as that of SGD. Activations in place count as others, because the
+    table does not distinguish them.
+    """
     element = element_bytes_of(rows["dtype"])
     is_product = rows["kind"].isin((*PRODUCTS, *CONVOLUTIONS))
-    output = _size(rows, "batch", "m", "n") * element
-    in_place = rows["kind"].isin(_IN_PLACE) | (rows["phase"] == table.UPDATE)  # optimizers update their arrays
-    elements = np.where(in_place, 0.0, _size(rows, "rows", "columns") * element)
-    copied = np.where(rows["kind"].isin(_COPY_WEIGHTS), _size(rows, "batch", "n", "k") * element, 0.0)
-    written = _if_large(np.where(is_product, output, elements)) + _if_large(copied)
-    return np.asarray(written / _PAGE_BYTES * _PAGE_S)
+    is_row_wise = rows["kind"].isin(_ROW_WISE) & (rows["phase"] != table.UPDATE)
+    output = np.where(is_product, _size(rows, "batch", "m", "n"), 0.0)
+    output = np.where(is_row_wise, _size(rows, "rows", "columns"), output)
+    copied = np.where(rows["kind"].isin(_COPY_WEIGHTS), _weights(rows), 0.0)
+    return np.asarray((_if_large(output * element) + _if_large(copied * element)) / _PAGE_BYTES)
+
+
+def page_time(rows: pd.DataFrame) -> float:
+    """Return the time of one page fault on the CPUs that measured these rows, in seconds.
+
+    It is an assumption, or less if measured operators with page faults take less time: many threads, huge pages and
+    other allocators make faults cheaper.
+    """
+    pages = fault_pages(rows)
+    is_large = pages > 0
+    if not is_large.any():
+        return _PAGE_S
+    measured = rows["time_s"].to_numpy(dtype="float64")[is_large] / pages[is_large]
+    return min(_PAGE_S, _MOST_FAULTS * float(np.quantile(measured, _QUANTILE)))
+
+
+def without_faults(time_s: Floats, faults_s: Floats) -> Floats:
+    """Return measured times without the time of page faults, in seconds; at least a fifth of the measured time."""
+    return np.maximum(time_s - faults_s, (1.0 - _MOST_FAULTS) * time_s)
+
+
+def _weights(rows: pd.DataFrame) -> Floats:
+    """Return the elements of the weights of convolutions.
+
+    k of a gradient of inputs has only the elements of the kernel that an input meets, 1 of `stride` in each dimension.
+    """
+    dimensions = rows["function"].str.extract(r"conv(\d)d", expand=False).astype("float64").fillna(2.0)
+    skipped = rows["stride"].fillna(1.0) ** dimensions
+    return _size(rows, "batch", "n", "k") * np.where(rows["kind"] == table.CONV_INPUT_GRADIENT, skipped, 1.0)
 
 
 def _size(rows: pd.DataFrame, *names: str) -> Floats:

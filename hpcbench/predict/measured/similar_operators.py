@@ -16,12 +16,13 @@ import numpy as np
 import pandas as pd
 
 from hpcbench.predict.devices.device import CPU, Device
-from hpcbench.predict.measured.kriging import Kriging, Points
-from hpcbench.predict.measured.page_faults import FAULT_SPREAD, fault_times
-from hpcbench.predict.measured.recurrent_weights import copy_times
+from hpcbench.predict.measured.covariance import Points
+from hpcbench.predict.measured.kriging import Kriging
+from hpcbench.predict.measured.page_faults import FAULT_SPREAD, fault_pages, page_time, without_faults
+from hpcbench.predict.measured.recurrent_weights import copied_bytes
 from hpcbench.predict.networks.listed.time_estimator import TimeEstimator
 from hpcbench.predict.operators.device_columns import device_names, of_rows
-from hpcbench.predict.operators.roofline import Bounds, bounds
+from hpcbench.predict.operators.roofline import bounds
 from hpcbench.predict.operators.states import lowered
 from hpcbench.predict.tables import operators as table
 from hpcbench.predict.tables.prediction import Estimate, Floats
@@ -30,16 +31,32 @@ from hpcbench.predict.time.usable import reasons
 
 _FEWEST, _MOST = 15, 1500  # rows of CPUs: fewer show little, and the cost of the fit grows with the third power
 _SIZES = ("batch", "m", "n", "k", "kernel", "stride", "rows", "columns", "inputs")
-_LEAST_COMPUTED = 0.2  # share of a measured time that is not page faults, at least: an assumption
 _LEAST_S = 1e-8  # seconds: below all bounds of real operators, so that the logarithm of a bound exists
 
 
 @dataclass(frozen=True)
+class MeasuredCPUs:
+    """What the measured operators of one kind of CPUs show: their efficiency, and the time of a page fault."""
+
+    efficiency: Kriging
+    page_s: float
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the model as JSON types."""
+        return {"page_s": self.page_s, "efficiency": self.efficiency.to_json()}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> MeasuredCPUs:
+        """Return the model that `to_json` described."""
+        return cls(Kriging.from_json(data["efficiency"]), float(data["page_s"]))
+
+
+@dataclass(frozen=True)
 class SimilarTime:
-    """Measured operators by the name of their CPUs, and a model of all other devices."""
+    """Measured CPUs by their name, and a model of all other devices."""
 
     others: TimeEstimator
-    own: Mapping[str, Kriging]
+    own: Mapping[str, MeasuredCPUs]
 
     def estimate(self, operators: pd.DataFrame, devices: Mapping[str, Device], in_stream: bool) -> Estimate:
         """Return the logarithms of the times in seconds, for measured CPUs always those inside a network."""
@@ -57,9 +74,8 @@ class SimilarTime:
             of = (names == name).to_numpy() & (reason == "")
             if of.any():
                 rows = operators[of].assign(timing=table.STREAM)
-                limits = bounds(rows, devices)
-                rest, of_rest = model.predict(_points(rows, devices, limits))
-                computed_s, faults_s = _simple_s(rows, limits) * np.exp(rest), fault_times(rows)
+                rest, of_rest = model.efficiency.predict(_points(rows, devices))
+                computed_s, faults_s = _simple_s(rows, devices) * np.exp(rest), fault_pages(rows) * model.page_s
                 value[of] = np.log(computed_s + faults_s)
                 spread[of] = np.hypot(computed_s * of_rest, faults_s * FAULT_SPREAD) / (computed_s + faults_s)
         return Estimate(value, spread, reason)
@@ -71,7 +87,7 @@ class SimilarTime:
     @classmethod
     def from_json(cls, data: Mapping[str, Any], others: TimeEstimator) -> SimilarTime:
         """Return the model that `to_json` wrote."""
-        return cls(others, {name: Kriging.from_json(each) for name, each in data.items()})
+        return cls(others, {name: MeasuredCPUs.from_json(each) for name, each in data.items()})
 
 
 def similar_times(operators: pd.DataFrame, devices: Mapping[str, Device], others: TimeEstimator) -> SimilarTime:
@@ -84,25 +100,22 @@ def similar_times(operators: pd.DataFrame, devices: Mapping[str, Device], others
         rows = rows[(reasons(rows, devices) == "").to_numpy() & ~lowered(rows, devices)]
         if len(rows) >= _FEWEST:
             kept = rows.sample(min(len(rows), _MOST), random_state=0)
-            limits = bounds(kept, devices)
-            rest = np.log(_computed_s(kept) / _simple_s(kept, limits))
-            found[device.name] = Kriging(_points(kept, devices, limits), rest)
+            time_s, page_s = kept["time_s"].to_numpy(dtype="float64"), page_time(kept)
+            computed_s = without_faults(time_s, fault_pages(kept) * page_s)
+            rest = np.log(computed_s / _simple_s(kept, devices))
+            found[device.name] = MeasuredCPUs(Kriging(_points(kept, devices), rest), page_s)
     return SimilarTime(others, found)
 
 
-def _simple_s(rows: pd.DataFrame, limits: Bounds) -> Floats:
-    return np.asarray(limits.soft_s() + copy_times(rows, limits) + CPU_CALL_S)
+def _simple_s(rows: pd.DataFrame, devices: Mapping[str, Device]) -> Floats:
+    copies = bounds(rows.assign(bytes=copied_bytes(rows)), devices)
+    return np.asarray(bounds(rows, devices).soft_s() + copies.memory_s + CPU_CALL_S)
 
 
-def _computed_s(rows: pd.DataFrame) -> Floats:
-    """Return the measured times without page faults, in seconds."""
-    time_s = rows["time_s"].to_numpy(dtype="float64")
-    return np.maximum(time_s - fault_times(rows), _LEAST_COMPUTED * time_s)
-
-
-def _points(rows: pd.DataFrame, devices: Mapping[str, Device], limits: Bounds) -> Points:
+def _points(rows: pd.DataFrame, devices: Mapping[str, Device]) -> Points:
     """Return what the covariance of operators depends on. Gradients are functions of their own."""
     sizes = np.nan_to_num(rows[list(_SIZES)].to_numpy(dtype="float64"), nan=1.0)
+    limits = bounds(rows, devices)
     times = np.column_stack([limits.compute_s, limits.memory_s])
     threads, cores = rows["threads"].to_numpy(dtype="float64"), of_rows(rows, devices, lambda device: device.units)
     is_forward = (rows["phase"].isin(("", table.FORWARD))).map({True: "", False: " backward"})

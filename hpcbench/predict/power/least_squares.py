@@ -10,7 +10,7 @@ _SWEEPS = 500
 _TOLERANCE = 1e-8
 _REWEIGHTINGS = 15
 _SMALLEST_ERROR = 0.02  # relative: smaller errors weigh the same
-_LEAST_PRIOR = 1e-6  # so that the penalty is finite
+_LEAST_PRIOR = 1e-6  # of coefficients, which are of order 1: makes the penalty finite
 
 
 def nonnegative(matrix: Floats, target: Floats, prior: Floats, strength: float) -> Floats:

@@ -188,12 +188,11 @@ def fit(
 ) -> NetworkPower:
     """Return the model of networks, calibrated by `left_out_networks`. Rows that a model refuses have no error."""
     errors = [_left_out(*measured[name], devices, name, models) for name, models in left_out.items()]
-    pooled = pd.concat(errors).dropna(subset=list(QUANTITIES)) if errors else pd.DataFrame()
-    calibrations = {
-        quantity: calibrated(pooled.assign(error=pooled[quantity]), shared=True)
-        for quantity in QUANTITIES
-        if len(pooled)
-    }
+    if not errors:
+        return NetworkPower(fleet, frozenset(measured))
+    pooled = pd.concat(errors).dropna(subset=list(QUANTITIES))
+    quantities = () if pooled.empty else QUANTITIES
+    calibrations = {each: calibrated(pooled.assign(error=pooled[each]), shared=True) for each in quantities}
     return NetworkPower(fleet, frozenset(measured), calibrations)
 
 

@@ -7,7 +7,8 @@ import json
 import numpy as np
 import pytest
 
-from hpcbench.predict.measured.kriging import Kriging, Points
+from hpcbench.predict.measured.covariance import OF_OPERATORS, Points
+from hpcbench.predict.measured.kriging import Kriging
 from hpcbench.predict.tables.prediction import Floats
 
 
@@ -26,10 +27,12 @@ def test_one_point_is_shrunk_by_its_noise() -> None:
     squares of what an operator has in common with itself."""
     at = points(np.array([8.0]))
     mean, deviation = Kriging(at, np.array([0.7])).predict(at)
-    variance = 0.7**2 + 0.2**2 + 0.7**2 + 0.16**2 + 0.08**2 + 0.45**2 + 0.25**2
-    assert mean[0] == pytest.approx(0.7 * variance / (variance + 0.2**2))
-    left = variance - variance**2 / (variance + 0.2**2)
-    assert deviation[0] == pytest.approx(np.sqrt(left + 0.2**2))
+    of = OF_OPERATORS
+    common = (of.device, of.kind, of.function, of.threads, of.threads_of_kind, of.size_of_kind, of.size_of_function)
+    variance = sum(each**2 for each in common)
+    assert mean[0] == pytest.approx(0.7 * variance / (variance + of.noise**2))
+    left = variance - variance**2 / (variance + of.noise**2)
+    assert deviation[0] == pytest.approx(np.sqrt(left + of.noise**2))
 
 
 def test_values_between_measured_sizes_are_interpolated() -> None:

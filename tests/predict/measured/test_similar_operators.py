@@ -89,6 +89,29 @@ def test_measured_page_faults_are_no_inefficiency() -> None:
     assert np.exp(model.estimate(asked, DEVICES, True).log_value[0]) == pytest.approx(SLOWER * 0.25e9 / 1e11, rel=0.1)
 
 
+def test_cheaper_page_faults_than_assumed_are_predicted_as_measured() -> None:
+    """Many threads clear pages at the same time: 64 MiB in 3 ms instead of 16 ms."""
+    large = products([4096]).assign(kind=table.POINTWISE, function="add", rows=4096.0, columns=4096.0)
+    large = large.assign(flops=1.7e7, bytes=1.3e8, time_s=3e-3, m=np.nan, n=np.nan, k=np.nan)
+    model = similar_times(pd.concat([MEASURED, *[large] * 3], ignore_index=True), DEVICES, Other())
+    found = np.exp(model.estimate(large, DEVICES, True).log_value[0])
+    assert found == pytest.approx(3e-3, rel=0.1)
+
+
+def test_short_calls_of_recurrent_layers_have_the_copies_of_their_weights() -> None:
+    steps = np.array([*range(16, 256, 12), 1.0])
+    layers = pd.DataFrame({"rows": steps, "m": 8.0, "n": 4096.0, "k": 2048.0})
+    work = 8 * 2 * 4096 * 2048 * steps
+    copies_s = 2 * 4096 * 2048 * 4 / CPUS.memory_bytes_per_s
+    layers = layers.assign(kind=table.RNN, function="lstm", phase="forward", dtype="float32", flops=work, bytes=1e6)
+    layers = layers.assign(device="CPUs", timing=table.STREAM, threads=8, time_s=SLOWER * (work / 1e11 + copies_s))
+    layers = table.complete(layers)
+    measured, short = layers[:-1], layers[-1:]
+    model = similar_times(measured, DEVICES, Other())
+    found = np.exp(model.estimate(short, DEVICES, True).log_value[0])
+    assert found == pytest.approx(short["time_s"].iloc[0], rel=0.2)
+
+
 def test_a_device_has_its_model_by_each_of_its_names() -> None:
     model = similar_times(MEASURED, DEVICES, Other())
     one, other = (model.estimate(products([400], name), DEVICES, True) for name in ("CPUs", "CPUs of a node"))
