@@ -1,11 +1,11 @@
-"""Which covariance of operators has the largest likelihood of profiled CPUs?
+"""Fit the covariance of operators to profiled CPUs, by maximum likelihood.
 
 usage: python benchmarks/fit_covariance.py MODEL_FILE...
 
 The values of `Covariance` maximize the likelihood of the measured operators of all CPUs in the model files, which
-`hpcbench predictor fit` wrote [1, equation 2.30]. A tenth of the operators is left out: those that are the farthest
-from their prediction by the others [1, equation 5.12], because outliers would decide the likelihood. Values that the
-operators do not determine stay near the present ones.
+`hpcbench predictor fit` wrote [1, equation 2.30]. The fit leaves out the tenth of the operators
+with the largest leave-one-out errors [1, equation 5.12], because outliers would dominate the likelihood. A prior keeps
+values that the operators do not determine near those in `OF_OPERATORS`.
 
 [1] C. E. Rasmussen, C. K. I. Williams, "Gaussian processes for machine learning", MIT Press, 2006.
 """
@@ -48,7 +48,7 @@ def main() -> None:
 
 
 def measured_cpus(file: Path) -> list[Kriging]:
-    """Return what the operators of each profiled CPU show, of a model file."""
+    """Return the fitted Gaussian process of each profiled CPU in a model file."""
     models = json.loads(file.read_text(encoding="utf-8"))["models"]
     return [MeasuredCPUs.from_json(each).efficiency for each in models["listed"]["similar"].values()]
 

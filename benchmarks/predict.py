@@ -148,7 +148,9 @@ def print_learning_curves(data: DataSet, seeds: int, devices: Collection[str] | 
         if scored:
             print_curve(title, scored)
         else:
-            print(f"\nno learning curve by number of {title}: the data have too few devices or operators")
+            print(
+                f"\nno learning curve by number of {title}: too few devices or operators in the data, or of --devices"
+            )
 
 
 def print_curve(title: str, scored: Sequence[pd.DataFrame]) -> None:

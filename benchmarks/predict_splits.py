@@ -54,7 +54,8 @@ def with_few_operators(data: DataSet, seeds: int, few: int = FEW) -> Iterator[Sp
 def with_few_devices(data: DataSet, seeds: int) -> Iterator[tuple[int, Split]]:
     """Yield splits for each file of operators and device in it, trained on 1 device, 2 devices, and so on.
 
-    Only rows of other devices of the same file are trained on. Each seed has another random order of these devices.
+    The training rows are those of other devices in the same file. Each seed adds these devices in a different random
+    order.
     """
     no_networks = np.zeros(len(data.networks), dtype=bool)
     for file, rows in data.operators.groupby("file"):

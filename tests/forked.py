@@ -23,7 +23,8 @@ SERVER.set_forkserver_preload(["tests.preloaded"])
 
 
 def of_a_user() -> dict[str, str]:
-    """The environment of the tests without what a user's shell does not have, or what hpcbench warns of."""
+    """The environment of the tests, without variables of Slurm, hpcbench and pytest, and without OpenMP variables, of
+    which hpcbench warns."""
     removed = ("SLURM_", "HPCBENCH_", "PYTEST_", "OMP_")
     kept = {name: value for name, value in os.environ.items() if not name.startswith(removed)}
     return {**kept, "COLUMNS": "200"}

@@ -103,7 +103,7 @@ def test_a_learning_curve_has_a_line_per_number_file_and_quantity(
 
 
 @pytest.mark.parametrize(("devices", "names"), [(None, ["GPU A", "GPU B"]), (["GPU A"], ["GPU A"]), ([], [])])
-def test_learning_curves_are_of_the_given_devices_and_of_numbers_below_their_operators(
+def test_learning_curves_cover_the_given_devices_and_skip_numbers_that_leave_no_operators(
     data: DataSet,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],

@@ -96,9 +96,9 @@ def test_the_steps_of_the_ranks_of_two_nodes_are_merged(options, command, rank, 
     assert version
     both = version >= SHARES_NODES
     assert len(record["monitors"]) == (2 if both else 1)
-    # Each node is monitored in the windows of its own clock. One without a monitor can only hide that a run is clean.
-    not_possible = "unmonitored" if both else "clean"
-    assert record["interference"]["verdict"] != not_possible
+    # Each node is monitored in the windows of its own clock. If a node has no monitor, the verdict cannot be "clean".
+    impossible = "unmonitored" if both else "clean"
+    assert record["interference"]["verdict"] != impossible
 
 
 FAILS_ON_RANK_1 = """

@@ -220,7 +220,8 @@ def _refused(file: Path, listed: OperatorList, parameters: Parameters) -> UserEr
 def _hint_on_input(lacking: Sequence[str], given: Mapping[str, Any]) -> str:
     """Return how to set the fields of `input` that are missing: `shape` and `value`.
 
-    `given` is the `input` of the case. The command keeps the fields of one input, because it replaces all of them.
+    `given` is the `input` of the case. `--set 'parameters.input=...'` replaces all fields, so the hint repeats the
+    given ones, unless `given` has several inputs.
     """
     only = next(iter(given.values())) if len(given) == 1 and not is_single(given) else {}
     own = given if is_single(given) else only

@@ -1,8 +1,8 @@
 """The covariance of operators: what the efficiencies of operators on the same CPUs have in common.
 
 It is the sum of what two operators share: the device, their kind, their function, their number of threads, and how they
-were timed. Operators of one kind and of similar sizes are also correlated. Their covariance is exponential in the
-distance of sizes, plus a linear one, with which trends continue beyond the measured sizes.
+were timed. Operators of one kind and of similar sizes are also correlated. This term is exponential in the
+distance of sizes. A linear term extrapolates trends beyond the measured sizes.
 """
 
 from __future__ import annotations
@@ -62,9 +62,9 @@ class Points:
 class Covariance:
     """Standard deviations of the logarithm of time over the simple model, and distances of sizes.
 
-    No public set has operators on CPUs. These values have the largest likelihood of 770 operators, each profiled twice
-    on two cores of a Xeon (`benchmarks/fit_covariance.py`), rounded. `make bench-predict-here` measures the errors that
-    follow.
+    No public set has operators on CPUs. These values are rounded results of a maximum-likelihood fit
+    (`benchmarks/fit_covariance.py`) to 770 operators, each profiled twice on two cores of a Xeon.
+    `make bench-predict-here` measures the errors that follow.
     """
 
     device: float = 0.7

@@ -29,8 +29,8 @@ _ROW_WISE = (table.POINTWISE, table.SOFTMAX, table.LAYER_NORM, table.BATCH_NORM,
 def fault_pages(rows: pd.DataFrame) -> Floats:
     """Return the pages of new large arrays in one call of each row of a table of operators.
 
-    The update of an optimizer counts as one in place, as that of SGD. Activations in place count as others, because the
-    table does not distinguish them.
+    All optimizers count as in-place updates, as SGD is, and have no pages. In-place activations count like those that
+    write to a new array, because the table does not distinguish them.
     """
     element = element_bytes_of(rows["dtype"])
     is_product = rows["kind"].isin((*PRODUCTS, *CONVOLUTIONS))

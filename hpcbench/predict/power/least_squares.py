@@ -17,8 +17,8 @@ def nonnegative(matrix: Floats, target: Floats, prior: Floats, strength: float) 
     """Return the x >= 0 with the least |matrix x - target|^2 + strength |(x - prior) / prior|^2.
 
     Without a negative coefficient, the solution is that of the normal equations. Otherwise, each coefficient is
-    minimized in turn until none of them moves (coordinate descent; the problem is convex). A coefficient whose prior
-    is 0, as another fit may leave it, stays about 0.
+    minimized in turn until none of them moves (coordinate descent; the problem is convex). The divisor `prior` is at
+    least 1e-6. A prior may be 0 if it is the result of another fit; its coefficient then stays near 0.
     Source: S. J. Wright, "Coordinate descent algorithms", Mathematical Programming 151 (2015).
     """
     penalty = strength / np.maximum(prior, _LEAST_PRIOR) ** 2

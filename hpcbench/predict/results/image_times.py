@@ -4,10 +4,11 @@ Such a network has two predictions of its time: from the list of its operators, 
 which uses its name. The model of image networks is used, with two exceptions:
 
 - Image networks were measured on this kind of device (CPU or GPU), but none in the execution mode of the case.
-- At least half of the time is in kinds of operators that were measured on this device. In addition, operators of this
-  device were measured in a stream, which is most accurate, or no image networks were measured on this kind of device.
+- At least half of the time is in kinds of operators that were measured on this device. In addition, operators of
+  networks were measured in a stream on this device, the most accurate measurement, or no image networks were measured
+  on this kind of device.
 
-Other measurements do not change the choice, nor do the other devices of the question.
+Other measurements do not change the choice, nor do the other devices that the user names.
 """
 
 from __future__ import annotations

@@ -3,7 +3,8 @@
 The logarithm of kernel time over bound is the sum of what all devices share (boosted trees on features without a
 dimension), effects of the device, and, for devices with many rows, trees of the device's own on the rest.
 
-Devices whose rows scatter more than those of the fleet count less: a throttled card shows a clock, not an operator.
+The shared trees give less weight to a device and data type whose residuals scatter more. Such scatter may come from
+throttling: the time then also depends on a clock that the features do not have.
 """
 
 from __future__ import annotations

@@ -81,7 +81,7 @@ def test_page_faults_of_large_results_are_added_to_inefficient_operators() -> No
     assert times[0] - times[1] == pytest.approx(32 * 2**20 / 4096 * 1e-6, rel=0.02)
 
 
-def test_measured_page_faults_are_no_inefficiency() -> None:
+def test_measured_page_faults_do_not_lower_the_efficiency() -> None:
     large = products([4096]).assign(k=8.0, flops=1e9, bytes=1e6)
     faulted = large.assign(time_s=SLOWER * 1e9 / 1e11 + 64 * 2**20 / 4096 * 1e-6)
     model = similar_times(pd.concat([MEASURED, faulted], ignore_index=True), DEVICES, Other())

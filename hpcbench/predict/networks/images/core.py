@@ -76,8 +76,8 @@ class ImageCore:
 def groups(rows: pd.DataFrame) -> pd.Series:
     """Return the group of each row whose errors are alike: device, phase, and half precision, TF32 or float32.
 
-    `PreparedImages` keeps the dtype `bfloat16` only on devices that compute it and float16 at different rates. It is
-    another group there.
+    If a device computes bfloat16 and float16 at different rates, `PreparedImages` keeps the dtype `bfloat16`, which is
+    then a group of its own.
     """
     is_half = rows["dtype"].isin(HALF) & (rows["dtype"] != BFLOAT16)
     return rows["device"] + "|" + rows["phase"] + "|" + rows["dtype"].mask(is_half, "half")

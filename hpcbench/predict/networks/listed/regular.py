@@ -1,10 +1,10 @@
 """The time of the regular operators of networks: one efficiency per device and group of operators.
 
 Networks have products whose sizes are multiples of 32, and row-wise operators of many elements. Measured operators of
-random sizes hardly contain such products, but their best decile comes close. An efficiency that falls for longer
-operators shows a card that throttles, so that the best size counts. The time is the soft maximum of the times for FLOPs
-and for bytes [1], divided by the efficiency. A device without measured operators has the mean efficiency of the others,
-weighted by age and vendor.
+random sizes hardly contain such products, but their best decile comes close. If the efficiency falls for longer
+operators, the device throttles. The size with the highest efficiency therefore counts. The time is the soft maximum of
+the times for FLOPs and for bytes [1], divided by the efficiency. A device without measured operators has the mean
+efficiency of the others, weighted by age and vendor.
 
 [1] S. Williams et al., "Roofline", CACM 52(4), 2009.
 """
