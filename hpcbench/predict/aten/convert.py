@@ -49,6 +49,7 @@ CONVERTERS: Mapping[str, Mapping[str, Converter]] = {
     "com_microsoft": {**_ONNX, **onnx_rows.MICROSOFT, **onnx_attention.MICROSOFT},  # of ONNX Runtime
 }
 ORIGIN, SHARE = "origin", "share"
+_FLOPS_PER_BYTE = 10.0  # ratio of the peaks of a device: 5 to 20 in float32, by the data sheets of CPUs and GPUs
 _NOT_OF_ARGUMENTS = (
     *(KeyError, TypeError, ValueError, IndexError, AttributeError),
     *(ArithmeticError, RecursionError),
@@ -60,7 +61,7 @@ def converted(rows: pd.DataFrame) -> pd.DataFrame:
 
     `rows` has the columns `kind`, `operator`, `phase`, `arguments`, `dtype`, `flops` and `bytes_moved` of a list or of
     `operators.parquet`. An operator that launches several kernels has several rows, and one without work has none.
-    `origin` is the place of its row, from 0; `share` is the fraction of its time, by FLOPs, or by bytes without FLOPs.
+    `origin` is the place of its row, from 0; `share` is the fraction of its time, by the roofline.
     An operator without a family has the kind `unknown`, and its whole name as its function.
     """
     names = ["kind", "operator", "phase", "arguments", "dtype", "flops", "bytes_moved"]
@@ -103,9 +104,9 @@ def _shares(works: tuple[Mapping[str, Any], ...]) -> list[float]:
     if len(works) <= 1:
         return [1.0] * len(works)
     sizes = np.array([[work["flops"], work["bytes"]] for work in works], dtype="float64")
-    by = sizes[:, 0] if np.nansum(sizes[:, 0]) > 0 else sizes[:, 1]
-    total = float(np.nansum(by))
-    return [float(each) / total if total else 1.0 / len(works) for each in np.nan_to_num(by)]
+    longer = np.nan_to_num(np.fmax(sizes[:, 0] / _FLOPS_PER_BYTE, sizes[:, 1]))
+    total = float(np.sum(longer))
+    return [float(each) / total if total else 1.0 / len(works) for each in longer]
 
 
 def _number(value: Any) -> float:

@@ -2,7 +2,7 @@
 
 The C library returns arrays of at least 32 MiB to Linux when they are freed, and requests them again for the next one
 (mallopt(3), M_MMAP_THRESHOLD). Products, convolutions and row-wise operators write to new arrays. Convolutions, and
-their gradients of inputs, also copy the weights to another layout (oneDNN's reorders), to an array of the same size.
+their gradients of inputs, also copy the weights to another array of the same size.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from hpcbench.predict.measured.copied_weights import weight_elements
 from hpcbench.predict.operators.roofline import CONVOLUTIONS, PRODUCTS
 from hpcbench.predict.tables import operators as table
 from hpcbench.predict.tables.element_bytes import element_bytes_of
@@ -37,7 +38,7 @@ def fault_pages(rows: pd.DataFrame) -> Floats:
     is_row_wise = rows["kind"].isin(_ROW_WISE) & (rows["phase"] != table.UPDATE)
     output = np.where(is_product, _size(rows, "batch", "m", "n"), 0.0)
     output = np.where(is_row_wise, _size(rows, "rows", "columns"), output)
-    copied = np.where(rows["kind"].isin(_COPY_WEIGHTS), _weights(rows), 0.0)
+    copied = np.where(rows["kind"].isin(_COPY_WEIGHTS), weight_elements(rows), 0.0)
     return np.asarray((_if_large(output * element) + _if_large(copied * element)) / _PAGE_BYTES)
 
 
@@ -58,16 +59,6 @@ def page_time(rows: pd.DataFrame) -> float:
 def without_faults(time_s: Floats, faults_s: Floats) -> Floats:
     """Return measured times without the time of page faults, in seconds; at least a fifth of the measured time."""
     return np.maximum(time_s - faults_s, (1.0 - _MOST_FAULTS) * time_s)
-
-
-def _weights(rows: pd.DataFrame) -> Floats:
-    """Return the elements of the weights of convolutions.
-
-    k of a gradient of inputs has only the elements of the kernel that an input meets, 1 of `stride` in each dimension.
-    """
-    dimensions = rows["function"].str.extract(r"conv(\d)d", expand=False).astype("float64").fillna(2.0)
-    skipped = rows["stride"].fillna(1.0) ** dimensions
-    return _size(rows, "batch", "n", "k") * np.where(rows["kind"] == table.CONV_INPUT_GRADIENT, skipped, 1.0)
 
 
 def _size(rows: pd.DataFrame, *names: str) -> Floats:

@@ -1,7 +1,7 @@
 """The time of operators on CPUs whose operators were measured, from similar ones on the same CPUs.
 
 The simple model is the roofline of the CPUs for the number of threads, with the cost of a call, and of the copies of
-weights in recurrent layers. The time of page faults is added, because it does not depend on the efficiency of the
+weights. The time of page faults is added, because it does not depend on the efficiency of the
 operator. Models of other devices are not used, because they are fitted on GPUs. The times of GPUs, and of CPUs without
 measurements, are from another model.
 """
@@ -16,10 +16,10 @@ import numpy as np
 import pandas as pd
 
 from hpcbench.predict.devices.device import CPU, Device
+from hpcbench.predict.measured.copied_weights import copied_bytes
 from hpcbench.predict.measured.covariance import Points
 from hpcbench.predict.measured.kriging import Kriging
 from hpcbench.predict.measured.page_faults import FAULT_SPREAD, fault_pages, page_time, without_faults
-from hpcbench.predict.measured.recurrent_weights import copied_bytes
 from hpcbench.predict.networks.listed.time_estimator import TimeEstimator
 from hpcbench.predict.operators.device_columns import device_names, of_rows
 from hpcbench.predict.operators.roofline import bounds

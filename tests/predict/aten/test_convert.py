@@ -112,6 +112,9 @@ def test_the_operators_inside_an_encoder_layer() -> None:
     products = [sizes(each, "m", "n", "k") for each in found if each["kind"] == table.GEMM]
     assert products == [(6, 24, 8), (6, 8, 8), (6, 32, 8), (6, 8, 32)]
     assert sum(each["share"] for each in found) == pytest.approx(1)
+    of_norm = next(each for each in found if each["kind"] == table.LAYER_NORM)
+    of_product = next(each for each in found if each["kind"] == table.GEMM)
+    assert of_norm["share"] / of_product["share"] == pytest.approx(of_norm["bytes"] / of_product["bytes"])
 
 
 @pytest.mark.parametrize(

@@ -112,6 +112,19 @@ def test_short_calls_of_recurrent_layers_have_the_copies_of_their_weights() -> N
     assert found == pytest.approx(short["time_s"].iloc[0], rel=0.2)
 
 
+def test_convolutions_of_few_images_have_the_copies_of_their_weights() -> None:
+    pixels = np.array([*range(1024, 8192, 256), 16.0])
+    images = pd.DataFrame({"batch": 1.0, "m": pixels, "n": 1024.0, "k": 4608.0})
+    work = 2 * 1024 * 4608 * pixels
+    copies_s = 2 * 1024 * 4608 * 4 / CPUS.memory_bytes_per_s
+    images = images.assign(kind=table.CONV, function="conv2d", phase="forward", dtype="float32", flops=work, bytes=4e7)
+    images = images.assign(device="CPUs", timing=table.STREAM, threads=8, time_s=SLOWER * (work / 1e11 + copies_s))
+    images = table.complete(images)
+    model = similar_times(images[:-1], DEVICES, Other())
+    found = np.exp(model.estimate(images[-1:], DEVICES, True).log_value[0])
+    assert found == pytest.approx(images["time_s"].iloc[-1], rel=0.3)
+
+
 def test_a_device_has_its_model_by_each_of_its_names() -> None:
     model = similar_times(MEASURED, DEVICES, Other())
     one, other = (model.estimate(products([400], name), DEVICES, True) for name in ("CPUs", "CPUs of a node"))

@@ -1,12 +1,21 @@
-"""Copies of the weights of recurrent layers on CPUs."""
+"""Copies of the weights of recurrent layers and convolutions on CPUs."""
 
 from __future__ import annotations
 
 import pandas as pd
 import pytest
 
-from hpcbench.predict.measured.recurrent_weights import copied_bytes
+from hpcbench.predict.measured.copied_weights import copied_bytes
 from hpcbench.predict.tables import operators as table
+
+KERNEL = {
+    "kind": table.CONV,
+    "function": "conv2d",
+    "batch": 2,
+    "m": 16,
+    "n": 64,
+    "k": 288,
+}  # 2 groups, 32 inputs, 3 x 3
 
 
 def layer(**columns: object) -> pd.DataFrame:
@@ -20,6 +29,19 @@ def layer(**columns: object) -> pd.DataFrame:
 )
 def test_each_call_reads_and_writes_the_weights_and_gradients(columns: dict[str, object], passes: int) -> None:
     assert copied_bytes(layer(**columns))[0] == passes * 1024 * 512 * 4
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        KERNEL,
+        {**KERNEL, "m": 4096},  # more images
+        {**KERNEL, "kind": table.CONV_WEIGHT_GRADIENT, "phase": "backward", "m": 64, "n": 288, "k": 16},
+        {**KERNEL, "kind": table.CONV_INPUT_GRADIENT, "phase": "backward", "stride": 2, "m": 64, "n": 32, "k": 144},
+    ],
+)
+def test_convolutions_and_their_gradients_copy_the_weights_once(columns: dict[str, object]) -> None:
+    assert copied_bytes(layer(**columns))[0] == 2 * (2 * 64 * 32 * 9) * 4
 
 
 @pytest.mark.parametrize("columns", [{"kind": table.GEMM}, {"k": float("nan")}])
