@@ -1,12 +1,13 @@
-"""Predictions for this machine compared with measurements: `make bench-predict-here`, about 25 minutes.
+"""Predictions for this machine compared with measurements: `make bench-predict-here`, about 30 minutes.
 
 Run nothing else at the same time: on a busy machine, both the models and what they are compared with are wrong.
 
 hpcbench measures the peaks of this machine, profiles the six networks of configs/experiments/profile.yaml, and measures
 twenty operators with one thread and with two. Models that are fitted on these data alone predict the cases of
 predict_here.yaml, which are then measured: networks that were not profiled, and the profiled ones with other batch
-sizes, sequence lengths, and one thread. Two more tables show the sum of the measured operators of each profiled network
-relative to its whole step, and its error if it is left out of the fit.
+sizes, sequence lengths, and one thread. Each of these cases runs twice, which shows how much the speed of the machine
+varies. Two more tables show the sum of the measured operators of each profiled network relative to its whole step, and
+its error if it is left out of the fit.
 
 The exit status is 1 if a limit is missed.
 """
@@ -117,6 +118,7 @@ def predicted(cases: pd.DataFrame) -> bool:
             print(f"  {row['shown'][:60]:60} {times} {limits:>19} {row['error']:+6.1f} %{note}")
         summary(title, rows)
     mape, coverage = summary("all cases", cases)
+    print(f"the two runs of a case differ by {100 * cases['difference'].mean():.1f} % (mean)")
     missing = int(cases["predicted"].isna().sum())
     if missing:
         print(f"{missing} of {len(cases)} cases without a prediction")

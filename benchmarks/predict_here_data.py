@@ -41,7 +41,11 @@ class Measured:
 
     @property
     def cases(self) -> pd.DataFrame:
-        """Return the completed cases: `case`, `group`, `shown`, `time_s`, and whether a run had `interference`."""
+        """Return the completed cases: `case`, `group`, `shown`, `time_s`, and whether a run had `interference`.
+
+        `time_s` is the mean of the runs of a case. `difference` is that of the longest and the shortest run, over
+        the mean; NaN for a single run.
+        """
         runs = pd.concat(self.runs.values(), ignore_index=True)
         runs = runs[runs["status"] == "completed"]
         times = [float(np.nanmedian(np.asarray(each, dtype="float64"))) for each in runs["times_s"]]
@@ -49,7 +53,7 @@ class Measured:
             f"{row['model']}, {row['task']}, batch size {row['batch_size']}{_length(row['model_options'])}"
             for row in runs.to_dict("records")
         ]
-        return pd.DataFrame(
+        rows = pd.DataFrame(
             {
                 "case": runs["case"],
                 "group": runs[f"{USER_PARAMETER}what"],
@@ -58,6 +62,16 @@ class Measured:
                 "interference": runs["interference"] == INTERFERENCE,
             }
         )
+        cases = rows.groupby(["case", "group", "shown"], sort=False, as_index=False)
+        found = cases.agg(
+            time_s=("time_s", "mean"),
+            shortest=("time_s", "min"),
+            longest=("time_s", "max"),
+            runs=("time_s", "size"),
+            interference=("interference", "any"),
+        )
+        difference = ((found["longest"] - found["shortest"]) / found["time_s"]).where(found["runs"] > 1)
+        return found.assign(difference=difference).drop(columns=["shortest", "longest", "runs"])
 
     @property
     def has_interference(self) -> bool:
