@@ -63,7 +63,8 @@ class Covariance:
     """Standard deviations of the logarithm of time over the simple model, and distances of sizes.
 
     No public set has operators on CPUs. These values are rounded results of a maximum-likelihood fit
-    (`benchmarks/fit_covariance.py`) to 770 operators, each profiled twice on two cores of a Xeon.
+    (`benchmarks/fit_covariance.py`) to 770 operators, each profiled twice on two cores of a Xeon. The fit to 688
+    operators on two cores of an AMD EPYC gives values within a factor of 1.7 of these.
     `make bench-predict-here` measures the errors that follow.
     """
 

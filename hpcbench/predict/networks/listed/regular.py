@@ -20,6 +20,7 @@ import pandas as pd
 
 from hpcbench.predict.devices.device import GPU, Device
 from hpcbench.predict.networks.listed.best_efficiency import GROUPS, best_efficiencies, seconds_at_full_rate
+from hpcbench.predict.networks.listed.recurrent_steps import least_times
 from hpcbench.predict.networks.listed.time_estimator import TimeEstimator
 from hpcbench.predict.operators.device_columns import of_pairs
 from hpcbench.predict.operators.precision import precisions
@@ -56,7 +57,10 @@ class RegularTime:
     kin: Mapping[str, Kin]  # of the devices with efficiencies
 
     def estimate(self, operators: pd.DataFrame, devices: Mapping[str, Device], in_stream: bool) -> Estimate:
-        """Return the logarithms of the times in seconds. Times of regular operators are always those in a stream."""
+        """Return the logarithms of the times in seconds. Times of regular operators are always those in a stream.
+
+        In a stream, recurrent layers on GPUs have at least the time of their time steps.
+        """
         gpus = [name for name, device in devices.items() if device.kind == GPU]
         keys = operators["kind"].map(GROUPS).fillna("") + " " + precisions(operators, devices)
         own = (keys.isin(list(self.efficiencies)) & operators["device"].isin(gpus)).to_numpy()
@@ -74,6 +78,9 @@ class RegularTime:
             has_size = (np.isfinite(sizes) & (sizes >= 0)).all(axis=1) & (full_s > 0)
             reason[own] = np.where(has_size, "", _WITHOUT_SIZE)
             log_value[own] = np.log(np.where(has_size, full_s, np.nan) / np.exp(log_efficiency) + _LEAST_S)
+        if in_stream:
+            with np.errstate(divide="ignore"):  # log(0) for operators without time steps
+                log_value = np.maximum(log_value, np.log(least_times(operators, devices)))
         return Estimate(log_value, spread, reason)
 
     def without(self, device: str) -> RegularTime:

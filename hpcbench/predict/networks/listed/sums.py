@@ -9,6 +9,7 @@ import pandas as pd
 
 from hpcbench.predict.devices.device import CPU, GPU, Device
 from hpcbench.predict.networks.launch_time import LAUNCH_S
+from hpcbench.predict.networks.listed.recurrent_steps import least_times
 from hpcbench.predict.networks.listed.time_estimator import TimeEstimator
 from hpcbench.predict.operators.device_columns import of_rows
 from hpcbench.predict.operators.roofline import MATRIX_KINDS
@@ -25,10 +26,7 @@ _PART_OF = {"": FORWARD, FORWARD: FORWARD, BACKWARD: BACKWARD, table.ACCUMULATE:
 # profiled step have the dispatcher in them. What is left is Python: 2 us is the rounded median of steps of three small
 # networks, in inference and training, with one thread of a Xeon at 2.8 GHz and PyTorch 2.13.
 _CPU_GAP_S, _PROFILED_GAP_S = 6e-6, 2e-6
-# Time of a step of a recurrent layer on a GPU at its boost clock, in seconds: steps wait for each other (J. Appleyard,
-# "Optimizing performance of recurrent neural networks on GPUs", 2016). It is the least time of a kernel and the gap to
-# the next one, an assumption for all GPUs.
-_RECURRENT_STEP_S = 5e-6
+_ROUNDING = 1e-9  # of logarithms
 _KEY = ("device", "clock_mhz", "power_limit_w", "threads", "library", *table.WORK)
 
 
@@ -41,9 +39,9 @@ def kernel_times(
 ) -> pd.DataFrame:
     """Return one row per network and kernel: the kernels' columns, and `place`, `part`, `total_s`, `spread`, `known`.
 
-    `waits` is whether the time is that of the steps of a recurrent layer, which wait for each other. `place` is the
-    number of the row of `networks`. `profiled` has the devices on which `operator_time` has seen times of operators in
-    steps. Kernels without a model have the time of their bytes or FLOPs.
+    `waits` is whether the time is that of the time steps of a recurrent layer, which run one after another. `place` is
+    the number of the row of `networks`. `profiled` has the devices on which `operator_time` has seen times of operators
+    in steps. Kernels without a model have the time of their bytes or FLOPs.
     """
     conditions = ["device", "clock_mhz", "power_limit_w", "threads", "library", "list_id", "execution"]
     asked = networks[conditions].reset_index(drop=True).rename_axis("place").reset_index()
@@ -57,13 +55,14 @@ def kernel_times(
     log_value = np.where(known, estimate.log_value[places], np.log(_without_model_s(rows, devices)))
     spread = np.where(known, estimate.spread[places], np.nan)
     call_s = np.exp(log_value) + _between_s(rows, devices, profiled)
-    steps_s = _steps_s(rows, devices)
+    steps_s = least_times(rows, devices)
+    call_s = np.where(known, call_s, np.maximum(call_s, steps_s))
     return listed.assign(
         part=listed["phase"].map(_PART_OF).fillna(FORWARD),
-        total_s=np.maximum(call_s, steps_s) * listed["calls"].to_numpy(dtype="float64"),
+        total_s=call_s * listed["calls"].to_numpy(dtype="float64"),
         spread=spread,
         known=known,
-        waits=steps_s > call_s,
+        waits=(steps_s > 0) & (call_s <= steps_s * (1 + _ROUNDING)),
     )
 
 
@@ -71,12 +70,6 @@ def _between_s(rows: pd.DataFrame, devices: Mapping[str, Device], profiled: Coll
     """Return the time of the framework between two operators in seconds: on CPUs, it adds to that of operators."""
     on_cpu = np.where(rows["device"].isin(list(profiled)), _PROFILED_GAP_S, _CPU_GAP_S)
     return np.where(_is_on(CPU, rows, devices), on_cpu, 0.0)
-
-
-def _steps_s(rows: pd.DataFrame, devices: Mapping[str, Device]) -> Floats:
-    """Return the least time of the steps of a recurrent layer on a GPU in seconds; 0 for other operators."""
-    recurrent = (rows["kind"] == table.RNN).to_numpy() & _is_on(GPU, rows, devices)
-    return np.where(recurrent, rows["rows"].to_numpy(dtype="float64") * _RECURRENT_STEP_S, 0.0)
 
 
 def _is_on(kind: str, rows: pd.DataFrame, devices: Mapping[str, Device]) -> np.ndarray:

@@ -316,3 +316,17 @@ def test_the_steps_of_a_recurrent_layer_wait_for_each_other_on_gpus() -> None:
     assert limit_of(np.array([1.1, 0.1]), device_shares(times, devices)).tolist() == ["launch", "compute"]
     slow = fit(some_networks(), LISTS, devices, NOTHING, Constant(1e-3)).kernel_times(asked, lists, devices)
     assert limit_of(np.array([0.1, 0.1]), device_shares(slow, devices)).tolist() == ["compute", "compute"]
+
+
+def test_measured_time_steps_count_although_they_take_less_time_than_assumed() -> None:
+    layer = {"kind": table.RNN, "function": "lstm", "dtype": "float32", "phase": "forward", "rows": 64}
+    sizes = {"batch": 1, "m": 8, "n": 1024, "k": 512, "flops": 2.0 * 64 * 8 * 1024 * 512, "bytes": 4e6}
+    lists = a_list("steps", {**layer, **sizes})
+    measured = pd.DataFrame([{**layer, **sizes, "device": "first", "timing": table.STREAM, "time_s": 1e-4}])
+    profiled = some_networks({"device": "first", "network": "steps", "list_id": "steps"})
+    known = pd.concat([LISTS, lists], ignore_index=True)
+    model = fit(profiled, known, DEVICES, table.complete(measured), Constant(1e-5))
+    asked = some_networks(*({"device": name, "network": "a", "list_id": "steps"} for name in ("first", "second")))
+    times = model.kernel_times(asked, lists, DEVICES)
+    assert times["total_s"].tolist() == pytest.approx([1e-4, 64 * 5e-6])
+    assert times["waits"].tolist() == [True, True]
