@@ -51,4 +51,5 @@ def _fractions(device: Device, threads: Floats) -> tuple[Floats, Floats]:
     measured = len(device.scaling) > 1
     compute = np.interp(used, cores, rates) / rates[-1] if measured else share
     memory = np.interp(used, cores, moved) / moved[-1] if measured and moved[-1] else share / _CORES_AT_BANDWIDTH
-    return np.minimum(compute, 1.0), np.minimum(memory, 1.0)
+    # A core is not slower alone than next to others. If its measured rates are lower, other processes slowed it down.
+    return np.clip(compute, share, 1.0), np.clip(memory, share, 1.0)

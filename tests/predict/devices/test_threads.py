@@ -47,3 +47,10 @@ def test_an_unmeasured_bandwidth_is_not_zero() -> None:
     bare = replace(MEASURED, scaling=(Scaling(1, 1e11, 0), Scaling(16, 1.6e12, 0)))
     _, memory = thread_fractions(pd.DataFrame({"device": ["node"], "threads": [2]}), {"node": bare})
     assert memory == pytest.approx([0.5])
+
+
+def test_a_core_is_not_slower_alone_than_next_to_others() -> None:
+    """A peak that was measured while another guest used the core is too low."""
+    disturbed = replace(MEASURED, scaling=(Scaling(1, 0.5e11, 4e9), Scaling(16, 1.6e12, 80e9)))
+    compute, memory = thread_fractions(pd.DataFrame({"device": ["node"], "threads": [1]}), {"node": disturbed})
+    assert (compute.item(), memory.item()) == pytest.approx((1 / 16, 1 / 16))
