@@ -118,7 +118,8 @@ def predicted(cases: pd.DataFrame) -> bool:
             print(f"  {row['shown'][:60]:60} {times} {limits:>19} {row['error']:+6.1f} %{note}")
         summary(title, rows)
     mape, coverage = summary("all cases", cases)
-    print(f"the two runs of a case differ by {100 * cases['difference'].mean():.1f} % (mean)")
+    if cases["difference"].notna().any():
+        print(f"the two runs of a case differ by {100 * cases['difference'].mean():.1f} % (mean)")
     missing = int(cases["predicted"].isna().sum())
     if missing:
         print(f"{missing} of {len(cases)} cases without a prediction")

@@ -43,8 +43,8 @@ class Measured:
     def cases(self) -> pd.DataFrame:
         """Return the completed cases: `case`, `group`, `shown`, `time_s`, and whether a run had `interference`.
 
-        `time_s` is the mean of the runs of a case. `difference` is that of the longest and the shortest run, over
-        the mean; NaN for a single run.
+        `time_s` is the mean of the runs of a case, of those without interference if there are any. `difference` is the
+        time of the longest run minus that of the shortest, divided by the mean; NaN for a single run.
         """
         runs = pd.concat(self.runs.values(), ignore_index=True)
         runs = runs[runs["status"] == "completed"]
@@ -62,7 +62,8 @@ class Measured:
                 "interference": runs["interference"] == INTERFERENCE,
             }
         )
-        cases = rows.groupby(["case", "group", "shown"], sort=False, as_index=False)
+        is_used = rows.groupby("case")["interference"].transform("all") | ~rows["interference"]
+        cases = rows[is_used].groupby(["case", "group", "shown"], sort=False, as_index=False)
         found = cases.agg(
             time_s=("time_s", "mean"),
             shortest=("time_s", "min"),

@@ -13,7 +13,7 @@ from hpcbench.predict.fleet import Fleet
 from hpcbench.predict.no_model_file import FIT, no_model_file
 
 FORMAT = "hpcbench fleet"
-SCHEMA = 2
+SCHEMA = 3
 _BEGINNING = json.dumps({"format": FORMAT})[:-1]  # of each text of a fleet
 _AGAIN = f"fit it again: {FIT}"
 

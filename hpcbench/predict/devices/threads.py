@@ -1,9 +1,9 @@
 """CPUs that compute with fewer threads than they have cores.
 
 The rates that fewer cores reach are those that `hpcbench doctor` measured on 1, 2, 4 and so on up to all cores, with
-linear interpolation between them. Without measurements, FLOP/s are proportional to the cores. The bandwidth is reached
-by a fraction of the cores, since one core can have more than its share of the memory requests in flight [1]; here, a
-quarter.
+linear interpolation between them. If these are lower than the proportional share of all cores, they are this share.
+Without measurements, FLOP/s are proportional to the cores. The bandwidth is reached by a fraction of the cores, since
+one core can have more than its share of the memory requests in flight [1]; here, a quarter.
 
 [1] J. Treibig and G. Hager, "Introducing a performance model for bandwidth-limited loop kernels", PPAM 2009.
 """

@@ -35,6 +35,7 @@ def weight_elements(rows: pd.DataFrame) -> Floats:
     for kind, names in _SIZES.items():
         found = np.where(rows["kind"] == kind, rows[list(names)].prod(axis=1, skipna=False), found)
     # k of a gradient of inputs has only the elements of the kernel that an input meets: 1 of `stride` per dimension.
+    # That is exact if the output has 1 of `stride` pixels of the input per dimension.
     dimensions = rows["function"].str.extract(r"conv(\d)d", expand=False).astype("float64").fillna(2.0)
     of_kernel = rows["stride"].fillna(1.0) ** dimensions
     return np.nan_to_num(found * np.where(rows["kind"] == table.CONV_INPUT_GRADIENT, of_kernel, 1.0))

@@ -63,8 +63,9 @@ class Covariance:
     """Standard deviations of the logarithm of time over the simple model, and distances of sizes.
 
     No public set has operators on CPUs. These values are rounded results of a maximum-likelihood fit
-    (`benchmarks/fit_covariance.py`) to 770 operators, each profiled twice on two cores of a Xeon. The fit to 688
-    operators on two cores of an AMD EPYC gives values within a factor of 1.7 of these.
+    (`benchmarks/fit_covariance.py`) to 770 operators, each profiled twice on two cores of a Xeon. A fit to 688
+    operators on two cores of an AMD EPYC, with the prior of this script around these values, differs by a factor of at
+    most 1.7.
     `make bench-predict-here` measures the errors that follow.
     """
 

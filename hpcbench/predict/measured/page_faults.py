@@ -2,7 +2,8 @@
 
 The C library returns arrays of at least 32 MiB to Linux when they are freed, and requests them again for the next one
 (mallopt(3), M_MMAP_THRESHOLD). Products, convolutions and row-wise operators write to new arrays. Convolutions, and
-their gradients of inputs, also copy the weights to another array of the same size.
+their gradients of inputs, also copy the weights to another array of the same size. Gradients of weights are counted
+once, as results.
 """
 
 from __future__ import annotations

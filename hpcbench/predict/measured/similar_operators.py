@@ -1,9 +1,9 @@
 """The time of operators on CPUs whose operators were measured, from similar ones on the same CPUs.
 
-The simple model is the roofline of the CPUs for the number of threads, with the cost of a call, and of the copies of
-weights. The time of page faults is added, because it does not depend on the efficiency of the
-operator. Models of other devices are not used, because they are fitted on GPUs. The times of GPUs, and of CPUs without
-measurements, are from another model.
+The simple model is the roofline of the CPUs for the number of threads, plus the time of a call and of the copies of
+weights. The time of page faults is added, because it does not depend on the efficiency of the operator. Models of other
+devices are not used, because they are fitted on GPUs. The times of GPUs, and of CPUs without measurements, are from
+another model.
 """
 
 from __future__ import annotations

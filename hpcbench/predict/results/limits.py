@@ -18,8 +18,8 @@ from hpcbench.predict.tables.prediction import Floats
 def device_shares(times: pd.DataFrame, devices: Mapping[str, Device]) -> pd.DataFrame:
     """Return shares of the device time of each network, by place: `compute` and `waits`.
 
-    They are the shares of kernels whose larger bound is compute, and of the steps of recurrent layers, which wait for
-    each other.
+    They are the shares of kernels whose larger bound is compute, and of the time steps of recurrent layers, which run
+    one after another.
     """
     bound = bounds(table.complete(times), devices)
     by_compute = bound.compute_s > bound.memory_s

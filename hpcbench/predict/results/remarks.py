@@ -17,8 +17,8 @@ SEPARATOR = "; "  # of several remarks on a row
 _AS_EAGER = "effect of compilation unknown (predicted as fast as in eager execution)"
 _WORDS = {GPU: "the GPU", CPU: "the CPUs"}
 _STEPS = (
-    "time steps of a recurrent layer run one after another: hpcbench assumes at least 5 us per time step on every GPU, "
-    "so predicted times differ little between GPUs"
+    "time steps of a recurrent layer run one after another: unless the layer was profiled on a GPU, hpcbench assumes "
+    "at least 5 us per time step, so predicted times differ little between GPUs"
 )
 _LEAST_SHARE = 0.001  # of the time, which is shown as a number
 

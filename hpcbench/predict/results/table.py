@@ -30,7 +30,7 @@ AS_EAGER = "as_eager"  # column of predicted times: whether a compiled network h
 FITS, CAPACITY = "fits", "device_memory_bytes"
 FITS_NOT, MAY_FIT, DOES_FIT = "no", "maybe", "yes"
 COMPUTE_BOUND, MEMORY_BOUND, LAUNCH_BOUND, POWER_BOUND = "compute", "memory", "launch", "power limit"
-LATENCY_BOUND = "latency"  # of steps of recurrent layers, which wait for each other
+LATENCY_BOUND = "latency"  # of time steps of recurrent layers, which run one after another
 _SLOWER = 1.02  # time over that in the default state, from which on a clock or power limit counts
 
 

@@ -87,7 +87,7 @@ def test_a_model_file_of_other_data_or_damaged_is_refused(invoke: CommandLine, t
         (text[: len(text) // 2], "damaged model file"),
         (text[: text.index("schema")] + "[" * 100_000, "damaged model file"),
         (text.replace('"gemm": {"GPU A": 30', '"gemm": {"GPU A": 31'), "damaged model file: its checksum is wrong"),
-        (text.replace('"schema": 2', '"schema": 99'), "model file of schema 99; this hpcbench reads schema 2"),
+        (text.replace('"schema": 3', '"schema": 99'), "model file of schema 99; this hpcbench reads schema 3"),
     ):
         file.write_text(content)
         error = invoke("predictor", "show", "mine.json", expect=2).stderr

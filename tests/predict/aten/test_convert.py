@@ -117,6 +117,20 @@ def test_the_operators_inside_an_encoder_layer() -> None:
     assert of_norm["share"] / of_product["share"] == pytest.approx(of_norm["bytes"] / of_product["bytes"])
 
 
+def test_the_time_of_a_large_encoder_layer_is_shared_by_flops_and_bytes() -> None:
+    found = work(
+        "aten._transformer_encoder_layer_fwd.default",
+        src=tensor(8, 512, 1024),
+        embed_dim=1024,
+        num_heads=16,
+        use_gelu=True,
+        ffn_weight_1=tensor(4096, 1024),
+    )
+    of_norm = next(each for each in found if each["kind"] == table.LAYER_NORM)
+    of_product = next(each for each in found if each["kind"] == table.GEMM)
+    assert of_product["share"] / of_norm["share"] == pytest.approx(of_product["flops"] / 20 / of_norm["bytes"])
+
+
 @pytest.mark.parametrize(
     ("operator", "arguments", "expected"),
     [

@@ -79,7 +79,7 @@ def test_peaks_under_load_have_a_remark() -> None:
 
 def test_steps_that_wait_for_each_other_have_a_remark() -> None:
     (found,) = remarks_on({"t4": []}, {"t4": T4}, limit="latency")
-    assert found.startswith("time steps of a recurrent layer run one after another: hpcbench assumes at least 5 us")
+    assert found.startswith("time steps of a recurrent layer run one after another: unless the layer")
     assert remarks_on({"t4": []}, {"t4": T4}, limit="launch") == [""]
 
 

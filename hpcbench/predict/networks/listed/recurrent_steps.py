@@ -20,7 +20,7 @@ _STEP_S = 5e-6
 
 
 def least_times(rows: pd.DataFrame, devices: Mapping[str, Device]) -> Floats:
-    """Return the least time of a recurrent layer on a GPU in seconds, for each row of a table of operators; else 0."""
+    """Return the least time of each row of a table of operators in seconds: 0 except for recurrent layers on GPUs."""
     gpus = [name for name, device in devices.items() if device.kind == GPU]
     is_recurrent = (rows["kind"] == table.RNN) & rows["device"].isin(gpus)
     steps = rows["rows"].fillna(0.0).to_numpy(dtype="float64")

@@ -39,9 +39,9 @@ def kernel_times(
 ) -> pd.DataFrame:
     """Return one row per network and kernel: the kernels' columns, and `place`, `part`, `total_s`, `spread`, `known`.
 
-    `waits` is whether the time is that of the time steps of a recurrent layer, which run one after another. `place` is
-    the number of the row of `networks`. `profiled` has the devices on which `operator_time` has seen times of operators
-    in steps. Kernels without a model have the time of their bytes or FLOPs.
+    `waits` is whether a recurrent layer on a GPU takes at most the assumed time of its time steps, which run one after
+    another. `place` is the number of the row of `networks`. `profiled` has the devices on which `operator_time` has
+    seen times of operators in steps. Kernels without a model have the time of their bytes or FLOPs.
     """
     conditions = ["device", "clock_mhz", "power_limit_w", "threads", "library", "list_id", "execution"]
     asked = networks[conditions].reset_index(drop=True).rename_axis("place").reset_index()

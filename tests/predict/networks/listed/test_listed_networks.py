@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -11,12 +12,15 @@ import pytest
 
 from hpcbench.predict.calibration.intervals import ALL, Calibration
 from hpcbench.predict.choice.ratios import PRIOR_OF_RATIOS
+from hpcbench.predict.devices.device import Device
 from hpcbench.predict.networks.listed import left_out
+from hpcbench.predict.networks.listed.kernels import kernels
 from hpcbench.predict.networks.listed.listed_networks import ListedNetworks, fit
 from hpcbench.predict.networks.listed.ratio import SumRatio
-from hpcbench.predict.networks.listed.sums import shares
+from hpcbench.predict.networks.listed.sums import kernel_times, shares
 from hpcbench.predict.results.limits import device_shares, limit_of
 from hpcbench.predict.tables import operators as table
+from hpcbench.predict.tables.prediction import Estimate
 from tests.predict.networks.listed.fleet_of_two import (
     BYTES_PER_S,
     DEVICES,
@@ -330,3 +334,19 @@ def test_measured_time_steps_count_although_they_take_less_time_than_assumed() -
     times = model.kernel_times(asked, lists, DEVICES)
     assert times["total_s"].tolist() == pytest.approx([1e-4, 64 * 5e-6])
     assert times["waits"].tolist() == [True, True]
+
+
+def test_time_steps_without_a_model_have_the_assumed_time() -> None:
+    class Refused(Constant):
+        """A model that predicts no operator."""
+
+        def estimate(self, operators: pd.DataFrame, devices: Mapping[str, Device], in_stream: bool) -> Estimate:
+            found = super().estimate(operators, devices, in_stream)
+            return replace(found, reason=np.full(len(operators), "no model", dtype=object))
+
+    layer = {"kind": table.RNN, "function": "lstm", "dtype": "float64", "phase": "forward", "rows": 64, "bytes": 4e3}
+    lists = a_list("steps", layer)
+    asked = some_networks({"device": "first", "network": "a", "list_id": "steps"})
+    times = kernel_times(asked, kernels(lists), DEVICES, Refused())
+    assert times["total_s"].tolist() == pytest.approx([64 * 5e-6])
+    assert times["waits"].tolist() == [True]
