@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from hpcbench.core.frameworks import FRAMEWORKS
+from hpcbench.node.host import cpuinfo
 from tests.frameworks.asking import Asked
 
 FEW = [("pytorch", "ddp", "mlp"), ("pytorch", "fsdp", "transformer")]
@@ -46,6 +47,7 @@ def test_ranks_exchange_the_bytes_of_their_strategy(
 
 
 @pytest.mark.long
+@pytest.mark.skipif(not cpuinfo.computes_in("bfloat16"), reason="not run: this CPU has no bfloat16 arithmetic")
 def test_zero_exchanges_gradients_in_16_bits(asked: Asked) -> None:
     found = of(asked, "pytorch", "deepspeed", "transformer", ranks=2, dtype="bfloat16")
     assert 1.0 <= found["ratio"] < 1.1
