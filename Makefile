@@ -53,7 +53,7 @@ help:
 	@echo "make bench-interference  detection of interference, and false alarms (half an hour)"
 	@echo "make bench-tuning        quality of tune: simulated machines, and ten networks on this one (four hours)"
 	@echo "make bench-predict DATA=DIR  accuracy of the predictor on DIR, with each device and network family left out (an hour)"
-	@echo "make bench-predict-here  networks, sizes and threads on this machine, predicted from a profile (30 minutes)"
+	@echo "make bench-predict-here  networks, sizes and threads on this machine, predicted from a profile (35 minutes)"
 	@echo "make docs          write the generated parts of docs/ and the JSON schemas"
 	@echo "make site          build the documentation site in site/; a broken link is an error (seconds)"
 	@echo "make transcripts   run the commands of README and tutorials, and write their output there (on an idle machine)"

@@ -3,9 +3,9 @@
 usage: python benchmarks/fit_covariance.py MODEL_FILE...
 
 The values of `Covariance` maximize the likelihood of the measured operators of all CPUs in the model files, which
-`hpcbench predictor fit` wrote [1, equation 2.30]. The fit leaves out the tenth of the operators
-with the largest leave-one-out errors [1, equation 5.12], because outliers would dominate the likelihood. A prior keeps
-values that the operators do not determine near those in `OF_OPERATORS`.
+`hpcbench predictor fit` wrote [1, equation 2.30]. The fit leaves out the tenth of the operators with the largest
+leave-one-out errors [1, equation 5.12], because outliers would dominate the likelihood. A prior keeps values that the
+operators do not determine near those in `OF_OPERATORS`.
 
 [1] C. E. Rasmussen, C. K. I. Williams, "Gaussian processes for machine learning", MIT Press, 2006.
 """
@@ -55,7 +55,7 @@ def measured_cpus(file: Path) -> list[Kriging]:
 
 def without_outliers(measured: Kriging) -> Kriging:
     """Return the operators without those that are the farthest from their prediction by the others."""
-    inverse = np.linalg.inv(covariance_of(OF_OPERATORS, measured.points))
+    inverse = np.linalg.inv(OF_OPERATORS.measured(measured.points))
     deviations = np.abs(inverse @ measured.rest) / np.sqrt(np.diag(inverse))
     kept = deviations <= np.quantile(deviations, 1.0 - LEFT_OUT)
     arrays = {each.name: getattr(measured.points, each.name)[kept] for each in fields(Points)}
@@ -77,14 +77,9 @@ def most_likely(measured: Sequence[Kriging]) -> Covariance:
 
 def log_likelihood(values: Covariance, measured: Kriging) -> float:
     """Return the logarithm of the likelihood of measured operators, without its constant."""
-    lower = np.linalg.cholesky(covariance_of(values, measured.points))
+    lower = np.linalg.cholesky(values.measured(measured.points))
     whitened = np.linalg.solve(lower, measured.rest)
     return -0.5 * float(whitened @ whitened) - float(np.sum(np.log(np.diag(lower))))
-
-
-def covariance_of(values: Covariance, points: Points) -> Floats:
-    """Return the covariance of points with their noise."""
-    return np.asarray(values.between(points, points, points.centre) + np.eye(len(points.kinds)) * values.noise**2)
 
 
 if __name__ == "__main__":

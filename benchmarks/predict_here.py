@@ -1,4 +1,4 @@
-"""Predictions for this machine compared with measurements: `make bench-predict-here`, about 30 minutes.
+"""Predictions for this machine compared with measurements: `make bench-predict-here`, about 35 minutes.
 
 Run nothing else at the same time: on a busy machine, both the models and what they are compared with are wrong.
 

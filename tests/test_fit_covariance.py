@@ -32,7 +32,7 @@ def test_the_likelihood_is_that_of_a_normal_distribution(script: Any) -> None:
     from scipy.stats import multivariate_normal
 
     measured = drawn(noise=0.2)
-    covariance = script.covariance_of(OF_OPERATORS, measured.points)
+    covariance = OF_OPERATORS.measured(measured.points)
     expected = multivariate_normal.logpdf(measured.rest, np.zeros(60), covariance)
     constant = -30 * np.log(2 * np.pi)
     assert script.log_likelihood(OF_OPERATORS, measured) == pytest.approx(expected - constant)

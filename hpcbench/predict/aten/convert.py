@@ -61,9 +61,9 @@ def converted(rows: pd.DataFrame) -> pd.DataFrame:
 
     `rows` has the columns `kind`, `operator`, `phase`, `arguments`, `dtype`, `flops` and `bytes_moved` of a list or of
     `operators.parquet`. An operator that launches several kernels has several rows, and one without work has none.
-    `origin` is the place of its row, from 0; `share` is the fraction of its time, by the roofline of a device
-    with a typical ratio of FLOP/s and bytes/s.
-    An operator without a family has the kind `unknown`, and its whole name as its function.
+    `origin` is the place of its row, from 0; `share` is the fraction of its time, by the roofline of a device with a
+    typical ratio of FLOP/s and bytes/s. An operator without a family has the kind `unknown`, and its whole name as its
+    function.
     """
     names = ["kind", "operator", "phase", "arguments", "dtype", "flops", "bytes_moved"]
     found: list[Work] = []

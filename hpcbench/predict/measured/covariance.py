@@ -96,6 +96,11 @@ class Covariance:
         found: Floats = common + kind * by_kind + function * (self.function**2 + by_size)
         return found
 
+    def measured(self, points: Points) -> Floats:
+        """Return the covariance of measured points with each other, with their noise; slopes at their own centre."""
+        found: Floats = self.between(points, points, points.centre) + np.eye(len(points.kinds)) * self.noise**2
+        return found
+
     def variance(self, points: Points, centre: Floats) -> Floats:
         """Return the variance of each point before any measurement, without noise: the diagonal of `between`."""
         fixed = (self.device, self.kind, self.function, self.threads, self.threads_of_kind)

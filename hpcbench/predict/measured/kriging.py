@@ -36,8 +36,7 @@ class Kriging:
     @cached_property
     def _precision(self) -> Floats:
         """Return the inverse of the covariance of the points with noise."""
-        own = OF_OPERATORS.between(self.points, self.points, self.points.centre)
-        return np.asarray(np.linalg.inv(own + np.eye(len(self.rest)) * OF_OPERATORS.noise**2), dtype="float64")
+        return np.asarray(np.linalg.inv(OF_OPERATORS.measured(self.points)), dtype="float64")
 
     def to_json(self) -> dict[str, Any]:
         """Return the model as JSON types."""

@@ -216,6 +216,7 @@ def test_an_onnx_file_is_predicted_in_its_own_dtype(invoke: CommandLine, monkeyp
         ("{vocabulary: 9}", "shape", "vocabulary: 9, shape: [128]"),
         ("{dtype: bool, value: true}", "shape", 'dtype: "bool", value: true, shape: [128]'),
         ("{ids: {shape: [64]}}", "value", "shape: [64], vocabulary: 30000"),
+        ("{ids: {shape: [64]}, mask: {shape: [64], dtype: bool, vocabulary: 2}}", "value", "vocabulary: 30000"),
     ],
 )
 def test_the_fields_that_are_given_stay_in_the_hint(
