@@ -69,7 +69,7 @@ environments environments-all test test-all: export HPCBENCH_ENVS := $(HPCBENCH_
 
 test: $(VENV)/.dev $(VENV)/.torch checks environments
 	$(PYTEST) -m "not long and not soak and not alone"
-	$(BIN)/pytest -m alone $(ALONE)
+	$(BIN)/pytest -m "alone and not long" $(ALONE)
 
 test-all: $(VENV)/.dev $(VENV)/.torch checks environments-all
 	$(PYTEST) -m "not soak and not alone"
