@@ -62,7 +62,7 @@ def main() -> None:
 def compared(workspace: Path) -> int:
     """Measure what the workspace lacks, print the tables, and return the exit status."""
     workspace.mkdir(parents=True, exist_ok=True)
-    run(workspace, "predict", str(OTHERS), "--device", ANY_DEVICE)  # fails at once if an environment is not built
+    run(workspace, "predict", str(OTHERS), "--device", ANY_DEVICE)  # this fails early if an environment is not built
     if not (workspace / "results" / ".machines").exists():
         run(workspace, "doctor", good=(0, 1))
     for name, (experiment, options) in FITTED_ON.items():

@@ -109,7 +109,7 @@ def test_a_rehearsal_measures_energy_throttling_and_another_process_with_a_mock(
 
 
 @pytest.mark.long
-@pytest.mark.alone  # next to other tests, all runs have interference, and the fit leaves them out
+@pytest.mark.alone  # next to other tests, all runs may have interference, and the fit leaves out such runs
 @pytest.mark.torch
 def test_a_rehearsal_predicts_networks_from_the_profile_of_others(tmp_path: Path, mock_nvml: Path) -> None:
     pytest.importorskip("lightgbm")

@@ -55,7 +55,7 @@ def _experiment(bench: Bench, name: str, models: Sequence[str]) -> dict[str, Any
 
 
 def _profile(bench: Bench, deadline_s: float) -> Outcome | None:
-    """Profile the networks; those with interference once more, since the fit leaves them out. Return why it failed."""
+    """Profile the networks, and rerun those with interference, which the fit leaves out. Return a failure, or None."""
     file = bench.workspace / f"{FITTED}.yaml"
     file.write_text(json.dumps(_experiment(bench, FITTED, PROFILED_MODELS)))
     words = ["profile", str(file), "--local", "--name", FITTED, "--power", str(POWER_WINDOWS)]

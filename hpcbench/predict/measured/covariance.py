@@ -97,7 +97,7 @@ class Covariance:
         return found
 
     def measured(self, points: Points) -> Floats:
-        """Return the covariance of measured points with each other, with their noise; slopes at their own centre."""
+        """Return the covariance matrix of measured points, including noise. Slopes are relative to their centre."""
         found: Floats = self.between(points, points, points.centre) + np.eye(len(points.kinds)) * self.noise**2
         return found
 

@@ -131,7 +131,7 @@ def redirected(folder: Path) -> Path:
     return made / "bin" / "python"
 
 
-@pytest.mark.alone  # windows of 2 s have no energy if the monitor reads its sensors over 0.1 s late
+@pytest.mark.alone  # a window of 2 s has no energy if the monitor reads the sensor more than 0.1 s late
 def test_the_energy_of_operators_is_in_the_table_with_a_mock_sensor(command_line: CommandLine, rapl: Path) -> None:
     site = command_line.site(environments={"pytorch": {"python": str(redirected(rapl))}})
     name = command_line.experiment(matrix={"task": ["inference"]})

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
-import sys
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -20,16 +18,6 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed; not run: 
 from hpcbench.node.frameworks.pytorch.profiler import listing  # noqa: E402 - it needs torch
 
 BATCH = 3
-
-
-@pytest.fixture(autouse=True)
-def _real_dynamo() -> None:
-    """Import the real torch._dynamo, which torch.export needs: another test of this process may have put it off."""
-    package = "torch._dynamo"
-    if package in sys.modules and not hasattr(sys.modules[package], "__file__"):
-        for name in [each for each in sys.modules if each == package or each.startswith(f"{package}.")]:
-            del sys.modules[name]
-    importlib.import_module(package)
 
 
 def networks() -> dict[str, tuple[Any, Any]]:
