@@ -62,7 +62,7 @@ STEPS: tuple[Step[Bench], ...] = (
     Step("jax", "JAX and PyTorch with the same workload", 40, 90, frameworks.jax_and_pytorch),
     Step("memory", "a batch that does not fit is out_of_memory", 35, 50, models.out_of_memory),
     Step("compiled", "all models, inference, compiled, bfloat16 and float32", 60, 400, models.compiled),
-    Step("predict", "networks predicted from a profile of others, then measured", 90, 240, predict.predict),
+    Step("predict", "networks predicted from a profile of others, then measured", 90, 360, predict.predict),
     Step("frameworks", "the tests of whole sweeps on a GPU", 400, 1800, gpu_tests.frameworks),
     Step("page", "the table of all cases, and the page with rooflines", 5, 60, checkup.page, reserve_s=0.0),
 )
